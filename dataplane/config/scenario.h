@@ -134,6 +134,7 @@ struct TransportConfig {
   std::string reliability = "go_back_n";  // "go_back_n" | "selective"
   std::string multipath = "none";         // "none" | "packet" | "chunk"; needs "selective"
   std::uint32_t paths = 64;               // source ports of a connection
+  std::string source_ports = "hash";      // of a connection: by its number | "planned"
   std::string planes = "spray";           // "spray" | "hash" | "pinned"; of NICs with several ports
   std::uint32_t path_run = 16;            // "chunk": packets that take the same path
   std::uint32_t window_packets = 512;     // "selective": a power of two
@@ -180,6 +181,7 @@ struct JobConfig {
   std::string all_to_all;
   std::string broadcast;
   std::string reduce;
+  std::string schedule_file;            // an algorithm in MSCCL XML, for its operation and ranks
   std::uint32_t chunk_bytes = 1 << 20;  // the largest message of a collective
   std::uint32_t channels = 1;
   std::uint32_t window = 8;       // parts of a channel that a rank has under way
@@ -187,6 +189,17 @@ struct JobConfig {
   bool clear_to_send = false;
   std::uint32_t aggregation = 0;  // pat: blocks in one far message; 0: all
   std::uint32_t peers = 0;        // all_to_all "window": peers in flight; 0: all
+};
+
+// Traffic of storage besides a job.
+struct BackgroundConfig {
+  std::string kind = "none";              // "none" | "checkpoint": ranks write | "dataset": read
+  std::uint64_t bytes = 1 << 30;          // of a rank
+  std::uint32_t storage_nics = 8;         // the last ones
+  std::uint64_t message_bytes = 4 << 20;  // to the storage NICs in turn
+  std::uint32_t outstanding = 1;          // between a rank and a storage NIC
+  std::uint32_t traffic_class = 1;
+  Picos start{0};
 };
 
 struct WorkloadConfig {
@@ -220,6 +233,7 @@ struct WorkloadConfig {
   std::string matrix_file;
   std::string start_unit;  // "ps" | "us" | "": see tools/workload/files/htsim_matrix.h
   JobConfig job;
+  BackgroundConfig background;
   // Which NIC each rank has: "packed" | "spread" | "random" | "file"
   std::string placement = "packed";
   std::string placement_file;

@@ -32,6 +32,13 @@ std::string& schedule_key(config::JobConfig& job, workload::CollectiveOp op) {
   return job.all_reduce;
 }
 
+// A name of make_schedule, or a file of MSCCL XML.
+void use_schedule(config::JobConfig& job, workload::CollectiveOp op, const std::string& schedule) {
+  const bool is_file = schedule.ends_with(".xml");
+  job.schedule_file = is_file ? schedule : "";
+  schedule_key(job, op) = is_file ? "" : schedule;
+}
+
 void fill_row(const ScenarioRun& run, BenchRow& row) {
   if (run.result.status != experiment::RunStatus::ok || !run.job) {
     row.problem = run.result.reason.empty() ? "interrupted" : run.result.reason;
@@ -64,7 +71,7 @@ config::Read<std::vector<BenchRow>> run_bench(
       scenario.workload.job.operation = plan.operation;
       scenario.workload.job.bytes = bytes;
       scenario.workload.job.iterations = plan.iterations + 1;
-      schedule_key(scenario.workload.job, *workload::find_collective_op(plan.operation)) = schedule;
+      use_schedule(scenario.workload.job, *workload::find_collective_op(plan.operation), schedule);
       auto prepared = prepare(std::move(scenario));
       if (!prepared.ok()) return {{}, std::move(prepared.errors)};
       BenchRow row;

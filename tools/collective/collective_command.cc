@@ -225,8 +225,8 @@ void add_bench(CLI::App& parent, int& exit_code) {
       ->check(CLI::IsMember(operations()));
   command
       ->add_option("--schedules", options->schedules,
-                   "by which schedules, separated by commas (default: all that the number of ranks "
-                   "allows)")
+                   "by which schedules, separated by commas: names, and in virtual time files of "
+                   "MSCCL XML (default: all that the number of ranks allows)")
       ->type_name("NAME,...");
   command->add_option("--min", options->least, "the smallest buffer of a rank (default: 1 KiB)")
       ->type_name("BYTES");

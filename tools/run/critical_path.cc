@@ -13,14 +13,8 @@ class PathFinder {
     std::sort(joins_.begin(), joins_.end());
   }
 
-  CriticalPath find() const {
+  CriticalPath back_from(std::uint32_t at) const {
     CriticalPath path;
-    std::uint32_t at = 0;
-    for (std::uint32_t id = 0; id < records_.size(); ++id) {
-      if (records_[id].completed.count < 0) return path;
-      if (records_[id].completed > records_[at].completed) at = id;
-    }
-    if (records_.empty()) return path;
     for (Picos end = records_[at].completed; at != kNoMessage;) {
       const PlannedMessage& m = messages_[at];
       const Picos begin = records_[at].ready;
@@ -64,6 +58,8 @@ class PathFinder {
 
 }  // namespace
 
-CriticalPath critical_path(const VirtualWorld& world) { return PathFinder(world).find(); }
+CriticalPath critical_path(const VirtualWorld& world, std::uint32_t last) {
+  return PathFinder(world).back_from(last);
+}
 
 }  // namespace paceline::tools

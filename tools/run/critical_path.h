@@ -24,7 +24,7 @@ struct CriticalPath {
   Picos nvlink{0};
 };
 
-// Back from the message that ended last. Empty where something did not end.
-CriticalPath critical_path(const VirtualWorld& world);
+// Back from message `last`, which has ended.
+CriticalPath critical_path(const VirtualWorld& world, std::uint32_t last);
 
 }  // namespace paceline::tools

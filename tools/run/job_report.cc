@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dataplane/driver/traffic/fabric_ideal.h"
+#include "tools/workload/background.h"
 
 namespace paceline::tools {
 
@@ -16,6 +17,7 @@ using workload::CollectiveOp;
 using workload::Job;
 using workload::JobOpKind;
 using workload::JobPlan;
+using workload::kBackgroundTag;
 
 struct Interval {
   Picos begin{0};
@@ -143,10 +145,16 @@ class JobReader {
       return out;
     }
     out.took = Picos{0};
-    for (const JobPlan::Span& span : plan_.spans) out.took = later(out.took, end_of(span));
+    std::uint32_t last = kNoMessage;
+    for (const JobPlan::Span& span : plan_.spans) {
+      if (last == kNoMessage || end_of(span) > out.took) last = span.end;
+      out.took = later(out.took, end_of(span));
+    }
     read_ranks(out);
     read_kinds(out);
-    out.path = critical_path(world_);
+    if (last != kNoMessage) out.path = critical_path(world_, last);
+    read_background(out);
+    read_limiters(out);
     read_nics(out);
     find_late_rank(out, out.stragglers);
     find_slow_nic(out, out.stragglers);
@@ -245,6 +253,31 @@ class JobReader {
                      });
   }
 
+  void read_background(JobReport& out) const {
+    const MessagePlan& plan = world_.plan();
+    Picos begin = kNever;
+    for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
+      if (plan.messages[id].job != kBackgroundTag) continue;
+      out.background.bytes += plan.messages[id].bytes;
+      begin = earlier(begin, plan.messages[id].start);
+      if (records_[id].completed.count < 0) return;
+      out.background.took = later(out.background.took, records_[id].completed - begin);
+    }
+  }
+
+  void read_limiters(JobReport& out) const {
+    double all = 0;
+    for (std::uint32_t nic = 0; nic < world_.hosts(); ++nic) {
+      const auto picos = world_.engine(nic).view().limiter_picos(world_.now());
+      for (unsigned i = 0; i < cc::kLimiters; ++i) {
+        if (static_cast<cc::Limiter>(i) == cc::Limiter::application) continue;
+        out.limited[i] += static_cast<double>(picos[i]);
+        all += static_cast<double>(picos[i]);
+      }
+    }
+    for (double& share : out.limited) share = all == 0 ? 0 : share / all;
+  }
+
   void read_nics(JobReport& out) const {
     const std::uint32_t nics = world_.hosts();
     std::vector<std::vector<std::uint32_t>> sent(nics), received(nics);  // messages
@@ -253,7 +286,7 @@ class JobReader {
     const MessagePlan& plan = world_.plan();
     for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
       const PlannedMessage& m = plan.messages[id];
-      if (m.computes || m.nvlink || m.bytes < kLeastToJudge) continue;
+      if (m.computes || m.nvlink || m.bytes < kLeastToJudge || m.job == kBackgroundTag) continue;
       sent[m.src].push_back(id);
       received[m.dst].push_back(id);
     }

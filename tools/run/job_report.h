@@ -2,10 +2,12 @@
 // compares with what the fabric could do.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "cc/decision.h"
 #include "dataplane/base/units.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/run/critical_path.h"
@@ -80,12 +82,22 @@ struct Straggler {
   static constexpr std::uint32_t kNobody = 0xFFFF'FFFF;
 };
 
+// What storage and ranks exchanged besides.
+struct BackgroundTime {
+  std::uint64_t bytes = 0;
+  Picos took{0};  // from its start to the end of the last message that ended
+};
+
 struct JobReport {
   Picos took{-1};  // negative: the job did not end
   std::vector<RankTime> ranks;
   std::vector<CollectiveTime> calls;  // as in JobPlan::calls
   std::vector<CollectiveKind> kinds;  // by time taken, the longest first
   CriticalPath path;
+  BackgroundTime background;
+  // What held back senders, as shares of the time in which their contexts had something to send, of
+  // all NICs together; that of cc::Limiter::application is 0. All 0: nothing was sent.
+  std::array<double, cc::kLimiters> limited{};
   std::vector<OpTime> ops;    // as in Job::ops
   std::vector<NicPace> nics;  // by NIC
   std::vector<Straggler> stragglers;

@@ -43,6 +43,16 @@ std::string straggler_text(const Straggler& s) {
       s.number, other, s.pace.sent, s.pace.received);
 }
 
+std::string limiter_text(const JobReport& report) {
+  std::string shares;
+  for (unsigned i = 0; i < cc::kLimiters; ++i) {
+    if (report.limited[i] < 0.0005) continue;
+    shares += fmt::format("{}{} {:.1f} %", shares.empty() ? "" : ", ", cc::kLimiterNames[i],
+                          100 * report.limited[i]);
+  }
+  return shares.empty() ? shares : fmt::format("senders    held back by: {}\n", shares);
+}
+
 struct RankSums {
   Picos computing{0};
   Picos waiting{0};
@@ -92,6 +102,12 @@ std::string job_text(const JobReport& report) {
       "critical   path of {} steps: computing {:.1f} %, fabric {:.1f} %, NVLink {:.1f} %\n",
       path.steps.size(), share_of(path.computing, report.took), share_of(path.network, report.took),
       share_of(path.nvlink, report.took));
+  text += limiter_text(report);
+  if (report.background.bytes != 0) {
+    text += fmt::format("background {} of storage traffic in {:.3f} us\n",
+                        config::format_bytes(report.background.bytes),
+                        trace_micros(report.background.took));
+  }
   for (const Straggler& one : report.stragglers) text += straggler_text(one);
   if (report.kinds.empty()) return text;
   text += fmt::format("\n{:<24} {:>6} {:>5} {:>10} {:>11} {:>11} {:>11} {:>9}\n", "collective",
@@ -138,6 +154,15 @@ nlohmann::ordered_json job_json(const JobReport& report) {
                            {"computing_ps", report.path.computing.count},
                            {"network_ps", report.path.network.count},
                            {"nvlink_ps", report.path.nvlink.count}};
+  if (report.background.bytes != 0) {
+    json["background"] = {{"bytes", report.background.bytes},
+                          {"took_ps", report.background.took.count}};
+  }
+  json["limited"] = Json::object();
+  for (unsigned i = 0; i < cc::kLimiters; ++i) {
+    if (static_cast<cc::Limiter>(i) == cc::Limiter::application) continue;
+    json["limited"][cc::kLimiterNames[i]] = report.limited[i];
+  }
   json["stragglers"] = Json::array();
   for (const Straggler& one : report.stragglers) {
     Json& out = json["stragglers"].emplace_back();

@@ -11,9 +11,11 @@
 #include "dataplane/base/random.h"
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/fabric_shape.h"
+#include "tools/workload/background.h"
 #include "tools/workload/files/topology_file.h"
 #include "tools/workload/generators.h"
 #include "tools/workload/job_workload.h"
+#include "tools/workload/jobs/msccl_file.h"
 #include "tools/workload/matrix_plan.h"
 #include "tools/workload/models/model_shape.h"
 
@@ -279,6 +281,12 @@ void count_senders_of_nics(MessagePlan& plan, const config::ServerShape& shape, 
 
 }  // namespace
 
+std::uint32_t job_ranks(const config::Scenario& scenario) {
+  const std::uint32_t nics = config::server_shape(scenario.fabric).all_nics();
+  const config::BackgroundConfig& background = scenario.workload.background;
+  return background.kind == "none" ? nics : nics - background.storage_nics;
+}
+
 config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
   config::Read<WorkloadInputs> out;
   bool topology_known = true;
@@ -307,10 +315,15 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     out.value.matrix = std::move(matrix.value);
     append(out.errors, std::move(matrix.errors));
   } else if (w.kind == "job" && topology_known) {
-    auto job = load_job(w.job, config::server_shape(scenario.fabric).all_nics());
+    auto job = load_job(w.job, job_ranks(scenario));
     out.value.job = std::move(job.value);
     out.value.warnings = std::move(job.warnings);
     append(out.errors, std::move(job.errors));
+    if (!w.job.schedule_file.empty()) {
+      auto custom = read_msccl_file(w.job.schedule_file);
+      append(out.errors, std::move(custom.errors));
+      out.value.schedule = std::move(custom.value.schedule);
+    }
   } else if (w.kind == "open_loop") {
     if (w.cdf == "file") {
       auto cdf = read_cdf_file(w.cdf_file);
@@ -330,11 +343,21 @@ config::Read<JobPlan> make_job_plan(const config::Scenario& scenario, const Work
   std::vector<std::uint32_t> servers;
   for (const std::uint32_t nic : nics) servers.push_back(shape.server_of(nic));
   const Job job = as_run(inputs.job, scenario.workload.job, seed);
-  auto out = plan_job(job, servers, collective_settings(scenario.workload.job), kMostMessages);
+  const config::BackgroundConfig& background = scenario.workload.background;
+  const std::uint32_t ranks = job_ranks(scenario);
+  const std::uint64_t beside = background_messages(background, ranks);
+  CollectiveSettings settings = collective_settings(scenario.workload.job);
+  if (inputs.schedule) settings.custom = &*inputs.schedule;
+  auto out = plan_job(job, servers, settings, kMostMessages - std::min(beside, kMostMessages));
+  if (out.ok() && out.value.plan.messages.size() + beside > kMostMessages) {
+    out.errors.push_back(fmt::format(kTooMany, static_cast<double>(beside), kMostMessages));
+  }
   for (std::string& error : out.errors) {
     error = fmt::format("scenario \"{}\": {}", scenario.name, error);
   }
-  if (out.ok()) put_on_nics(out.value.plan, nics);
+  if (!out.ok()) return out;
+  add_background(background, ranks, out.value.plan);
+  put_on_nics(out.value.plan, nics);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "dataplane/config/scenario.h"
@@ -16,17 +17,19 @@
 #include "tools/workload/files/hpcc_format.h"
 #include "tools/workload/job_plans/job_plan.h"
 #include "tools/workload/placement.h"
+#include "tools/workload/schedules/schedule.h"
 
 namespace paceline::workload {
 
 struct WorkloadInputs {
-  NodeNumbers numbers;           // how the files number the nodes
-  std::vector<Rate> host_rates;  // of each host's links together
-  std::vector<HpccFlow> flows;   // workload.kind = "flows"
-  MessagePlan matrix;            // workload.kind = "htsim"
-  Job job;                       // workload.kind = "job"
-  Cdf sizes;                     // workload.kind = "open_loop"
-  Placement placement;           // workload.placement = "file"
+  NodeNumbers numbers;               // how the files number the nodes
+  std::vector<Rate> host_rates;      // of each host's links together
+  std::vector<HpccFlow> flows;       // workload.kind = "flows"
+  MessagePlan matrix;                // workload.kind = "htsim"
+  Job job;                           // workload.kind = "job"
+  std::optional<Schedule> schedule;  // workload.job.schedule_file
+  Cdf sizes;                         // workload.kind = "open_loop"
+  Placement placement;               // workload.placement = "file"
   std::vector<std::string> warnings;
 };
 
@@ -34,6 +37,9 @@ struct WorkloadInputs {
 // links, and fabric.rate and delay to those of host 0's link. All errors, each with file, line and
 // column.
 config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario);
+
+// The NICs that a job may have: all but those of storage.
+std::uint32_t job_ranks(const config::Scenario& scenario);
 
 // The plan for a seed, sorted by (start, src, dst), between NICs: its ranks are placed. Errors
 // where the scenario asks for what cannot be (a receiver that the topology file does not have, more

@@ -12,6 +12,7 @@ namespace paceline::config {
 std::span<const KeySpec> fabric_keys();
 std::span<const KeySpec> transport_keys();
 std::span<const KeySpec> job_keys();
+std::span<const KeySpec> background_keys();
 
 namespace key_unit {
 inline constexpr double kNs = 1e3, kUs = 1e6, kSecond = 1e12;

@@ -12,6 +12,7 @@ constexpr auto kPeers = std::to_array<std::string_view>({"paceline", "roce", "di
 constexpr auto kReliabilities = std::to_array<std::string_view>({"go_back_n", "selective"});
 constexpr auto kMultipaths = std::to_array<std::string_view>({"none", "packet", "chunk"});
 
+constexpr auto kSourcePorts = std::to_array<std::string_view>({"hash", "planned"});
 constexpr auto kPlaneUses = std::to_array<std::string_view>({"spray", "hash", "pinned"});
 
 constexpr auto kTransportKeys = std::to_array<KeySpec>({
@@ -62,6 +63,13 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = 4096,
      .meaning = "`multipath = \"chunk\"`: packets that take the same path in a row."},
+    {.path = "transport.source_ports",
+     .form = Form::choice,
+     .field = PACELINE_FIELD(transport.source_ports),
+     .choices = kSourcePorts,
+     .meaning =
+         "One by a hash, as programs get it, or \"planned\": chosen over all connections, by the "
+         "fabric's own hash, so that links between switches share the bytes evenly."},
     {.path = "transport.planes",
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.planes),

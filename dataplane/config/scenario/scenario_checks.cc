@@ -283,6 +283,12 @@ class Checker {
                         t.multipath));
     const bool several = s_.fabric.ports > 1;
     require(
+        t.source_ports == "hash" ||
+            (t.multipath == "none" && s_.fabric.load_balance == "ecmp" && !several),
+        {"transport.source_ports", "transport.multipath", "fabric.load_balance", "fabric.ports"},
+        "transport.source_ports = \"planned\" needs one path a connection: "
+        "transport.multipath = \"none\", fabric.load_balance = \"ecmp\", fabric.ports = 1");
+    require(
         several || !given_.given("transport.planes"), {"transport.planes", "fabric.ports"},
         "transport.planes is for NICs of several ports; allowed with fabric.ports of 2 and more");
     require(!several || t.planes != "spray" || t.reliability == "selective",
@@ -408,6 +414,14 @@ class Checker {
             fmt::format("workload.job.aggregation = {}: allowed are 0 and powers of two",
                         job.aggregation));
     if (!hosts_known()) return;
+    const BackgroundConfig& background = s_.workload.background;
+    if (background.kind != "none") {
+      const std::string_view nics = "workload.background.storage_nics";
+      require(background.storage_nics + 2 <= ranks, {nics, "fabric.hosts"},
+              fmt::format("{} = {}: of {} NICs at least two must be left for ranks", nics,
+                          background.storage_nics, ranks));
+      ranks -= std::min(ranks - 1, background.storage_nics);
+    }
     require(job.straggler < ranks, {"workload.job.straggler", "fabric.hosts"},
             fmt::format("workload.job.straggler = {}: no such rank, allowed is 0 .. {}",
                         job.straggler, ranks - 1));

@@ -76,7 +76,7 @@ std::uint32_t MessageApp::open(Picos now, const PlannedMessage& message) {
     }
     const auto lane = static_cast<std::uint32_t>(lanes_.size());
     lanes_.emplace_back();
-    lanes_[lane].qp = connector_.connect(now, host_, message.dst, message.traffic_class);
+    lanes_[lane].qp = connector_.connect(now, message);
     lanes_[lane].busy = true;
     lane_of_qp_[lanes_[lane].qp] = lane;
     pools_[message.dst].push_back(lane);
@@ -87,7 +87,7 @@ std::uint32_t MessageApp::open(Picos now, const PlannedMessage& message) {
       lane_index_.try_emplace(key, static_cast<std::uint32_t>(lanes_.size()));
   if (created) {
     lanes_.emplace_back();
-    lanes_.back().qp = connector_.connect(now, host_, message.dst, message.traffic_class);
+    lanes_.back().qp = connector_.connect(now, message);
     lane_of_qp_[lanes_.back().qp] = it->second;
   }
   return it->second;

@@ -34,9 +34,8 @@ class Connector {
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
   virtual ~Connector() = default;
-  // Returns the queue-pair number at `src`.
-  virtual std::uint32_t connect(Picos now, std::uint32_t src, std::uint32_t dst,
-                                std::uint8_t traffic_class) = 0;
+  // A queue pair for this message and others like it. Returns its number at the sender.
+  virtual std::uint32_t connect(Picos now, const PlannedMessage& message) = 0;
   // Carries a message of the plan over NVLink. Returns when it has arrived, of which the
   // application there is told if it waits for it (MessageApp::will_arrive).
   virtual Picos carry(Picos now, std::uint32_t message) = 0;

@@ -29,7 +29,6 @@ std::uint64_t events_to_next_look(std::uint64_t hops, std::uint64_t max_hops) {
   return std::clamp<std::uint64_t>(left / 16, 1, kHousekeeping);
 }
 // RoCEv2 source ports: the dynamic range (annex A17).
-constexpr std::uint16_t kFirstSourcePort = 0xC000;
 
 // Pops per simulated microsecond, if the busiest port is busy throughout: about five events a
 // packet (two links each way and the pacer). Only the width of the event queue's slots depends on
@@ -199,6 +198,10 @@ void VirtualWorld::build(std::uint32_t threads) {
                     *this, options_.taps.empty() ? nullptr : &memory_);
   }
   for (const auto& part : parts_) part->set_hosts(*hosts_);
+  if (scenario_.transport.source_ports == "planned" && ports_ == nullptr) {
+    ports_ =
+        std::make_unique<PortPlan>(plan_, network().spec(), network().topology(), scenario_.seed);
+  }
   setup_.fabric.links = {};
   if (!plan_.connected) return;
   for (const PlannedMessage& message : plan_.messages) {
@@ -239,14 +242,14 @@ std::uint64_t VirtualWorld::messages_completed() const {
   return sum;
 }
 
-std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t dst,
-                                    std::uint8_t traffic_class) {
+std::uint32_t VirtualWorld::connect(Picos now, const PlannedMessage& message) {
+  const auto [src, dst] = std::pair(message.src, message.dst);
   if (parallel_ != nullptr && !parallel_->may_connect(src)) throw ParallelRun::NotAlone();
   // Out of band, as a connection manager would have done before; takes no time.
   WorldHost& a = (*hosts_)[src];
   WorldHost& b = (*hosts_)[dst];
   transport::QpConfig config = setup_.queue_pair;
-  config.traffic_class = traffic_class;
+  config.traffic_class = message.traffic_class;
   config.send_cq = config.receive_cq = &a.app.completions();
   config.receive_queue = &a.app.receives();
   // Queues no longer than what will ever be in them: the applications read nothing from one
@@ -265,14 +268,15 @@ std::uint32_t VirtualWorld::connect(Picos now, std::uint32_t src, std::uint32_t 
   auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
   if (scenario_.transport.planes == "pinned")
     port = on_plane(port, connections_, setup_.engine.planes);
+  if (ports_ != nullptr) port = ports_->port_of(message).value_or(port);
   const Psn psn_a(static_cast<std::uint32_t>(entropy >> 16));
   const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
   engine_a.connect(now, qa, engine_b.address_of(qb, psn_b), psn_a, port);
   engine_b.connect(now, qb, engine_a.address_of(qa, psn_a), psn_b, port);
   if (setup_.engine.peers == transport::PeerPolicy::paceline) {
     // Native without HELLO: what it would have said by now.
-    advertise_peer_count(now, dst, traffic_class, engine_a);
-    advertise_peer_count(now, src, traffic_class, engine_b);
+    advertise_peer_count(now, dst, message.traffic_class, engine_a);
+    advertise_peer_count(now, src, message.traffic_class, engine_b);
   }
   const Picos next = b.next_deadline();
   parts_[division_.part_of_node[dst]]->schedule_host(dst, later(next, now));

@@ -21,6 +21,7 @@
 #include "dataplane/driver/traffic/message_plan.h"
 #include "dataplane/driver/traffic/nvlink.h"
 #include "dataplane/driver/traffic/pattern_memory.h"
+#include "dataplane/driver/traffic/port_plan.h"
 #include "dataplane/driver/virtual/parallel_run.h"
 #include "dataplane/driver/virtual/real_time.h"
 #include "dataplane/driver/virtual/world_part.h"
@@ -103,8 +104,7 @@ class VirtualWorld final : public Connector {
   transport::CcSetup cc_setup(const config::CcConfig& cc) const;
 
   // For the applications inside.
-  std::uint32_t connect(Picos now, std::uint32_t src, std::uint32_t dst,
-                        std::uint8_t traffic_class) override;
+  std::uint32_t connect(Picos now, const PlannedMessage& message) override;
   Picos carry(Picos now, std::uint32_t message) override;
 
   const config::Scenario& scenario() const { return scenario_; }
@@ -154,6 +154,7 @@ class VirtualWorld final : public Connector {
   WorldOptions options_;
   WorldPlan setup_;
   std::unique_ptr<PlanIndex> index_;
+  std::unique_ptr<PortPlan> ports_;  // transport.source_ports = "planned"
   PatternMemory memory_;
   transport::ParamStore params_;  // of all engines
   fabric::Division division_;

@@ -31,11 +31,6 @@ std::uint64_t load64(const Packet& packet, std::size_t at) {
   return std::uint64_t{load32(packet, at)} << 32 | load32(packet, at + 4);
 }
 
-std::uint32_t entropy_of(std::uint32_t from, std::uint32_t to, std::uint32_t source_port) {
-  return static_cast<std::uint32_t>(
-      mix64((std::uint64_t{from} << 32 | to) + (std::uint64_t{source_port} << 20)));
-}
-
 // All that tells flows apart, whatever the protocol: addresses and ports of IPv4 and IPv6, MAC
 // addresses of anything else. Not what changes from packet to packet of a flow.
 std::uint32_t flow_hash(const Packet& packet) {

@@ -10,6 +10,12 @@
 
 namespace paceline::fabric {
 
+// The hash of an IPv4 flow: its addresses and its UDP source port.
+inline std::uint32_t entropy_of(std::uint32_t from, std::uint32_t to, std::uint32_t source_port) {
+  return static_cast<std::uint32_t>(
+      mix64((std::uint64_t{from} << 32 | to) + (std::uint64_t{source_port} << 20)));
+}
+
 class HostIntake {
  public:
   // Must outlive this.

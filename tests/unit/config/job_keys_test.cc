@@ -41,6 +41,7 @@ TEST_CASE("keys of jobs: defaults", "[config]") {
                                       &job.all_to_all, &job.broadcast, &job.reduce}) {
     CHECK(schedule->empty());
   }
+  CHECK(job.schedule_file.empty());
   CHECK(job.chunk_bytes == 1'048'576);
   CHECK(job.channels == 1);
   CHECK(job.window == 8);
@@ -186,6 +187,42 @@ TEST_CASE("keys of jobs: what the fabric or the algorithm does not allow", "[con
         Complaints{"s.toml:6:13: workload.job.straggler = 16: no such rank, allowed is 0 .. 15"});
   CHECK(complaints_of("aggregation = 3\n") ==
         Complaints{"s.toml:6:15: workload.job.aggregation = 3: allowed are 0 and powers of two"});
+}
+
+TEST_CASE("keys of jobs: storage besides", "[config]") {
+  const auto read = read_job(
+      "straggler = 11\n[workload.background]\nkind = \"dataset\"\nbytes = \"3MB\"\nstorage_nics = "
+      "4\n"
+      "message_bytes = \"64KiB\"\noutstanding = 2\ntraffic_class = 5\nstart = \"7us\"\n");
+  REQUIRE(read.errors == Complaints{});
+  const BackgroundConfig& background = read.value.workload.background;
+  CHECK(background.kind == "dataset");
+  CHECK(background.bytes == 3'000'000);
+  CHECK(background.storage_nics == 4);
+  CHECK(background.message_bytes == 65'536);
+  CHECK(background.outstanding == 2);
+  CHECK(background.traffic_class == 5);
+  CHECK(background.start == picos_from_micros(7));
+  CHECK(
+      complaints_of("[workload.background]\nkind = \"checkpoint\"\nstorage_nics = 15\n") ==
+      Complaints{"s.toml:8:16: workload.background.storage_nics = 15: of 16 NICs at least two must "
+                 "be left for ranks"});
+  CHECK(complaints_of("straggler = 8\n[workload.background]\nkind = \"checkpoint\"\n") ==
+        Complaints{"s.toml:6:13: workload.job.straggler = 8: no such rank, allowed is 0 .. 7"});
+}
+
+TEST_CASE("keys of transport: planned source ports need one path a connection", "[config]") {
+  const auto complaints = [](const std::string& more) {
+    return read_scenario_text("[transport]\nsource_ports = \"planned\"\n" + more, "s.toml",
+                              "folder", {test_algorithms(), {}})
+        .errors;
+  };
+  CHECK(complaints("") == Complaints{});
+  const Complaints wrong{
+      "s.toml:2:16: transport.source_ports = \"planned\" needs one path a connection: "
+      "transport.multipath = \"none\", fabric.load_balance = \"ecmp\", fabric.ports = 1"};
+  CHECK(complaints("reliability = \"selective\"\nmultipath = \"packet\"\n") == wrong);
+  CHECK(complaints("[fabric]\nload_balance = \"spray\"\n") == wrong);
 }
 
 TEST_CASE("keys of jobs: they are of no other kind of workload", "[config]") {

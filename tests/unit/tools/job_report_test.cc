@@ -65,6 +65,10 @@ JobPlan plan_of_job(const PreparedScenario& scenario) {
 
 void check_parts(const JobReport& report) {
   CHECK(report.took > Picos{0});
+  double limited = 0;
+  for (const double share : report.limited) limited += share;
+  CHECK(limited == Approx(1));
+  CHECK(report.limited[static_cast<std::size_t>(cc::Limiter::application)] == 0);
   for (const RankTime& rank : report.ranks) {
     CHECK(rank.computing + rank.waiting + rank.communicating + rank.idle == report.took);
     for (const Picos part : {rank.computing, rank.waiting, rank.communicating, rank.idle}) {
@@ -141,6 +145,53 @@ TEST_CASE("job report: a rank that computes longer is named, and no NIC", "[jobs
     CHECK_THAT(job_text(report),
                Contains("straggler  rank 3 computes 2.00 times as long") && !Contains("slow NIC"));
   }
+}
+
+TEST_CASE("job report: what a checkpoint costs a job, with a class of its own and without",
+          "[jobs]") {
+  const std::string job = "bytes = \"4MiB\"\niterations = 3\n";
+  const std::string nics = "hosts = 10\nrate = \"100Gb/s\"\n";
+  const auto checkpoint = [](int traffic_class) {
+    return fmt::format(
+        "[workload.background]\nkind = \"checkpoint\"\nbytes = \"10000001B\"\nstorage_nics = 2\n"
+        "message_bytes = \"1MiB\"\ntraffic_class = {}\n",
+        traffic_class);
+  };
+  const auto took = [&](const std::string& more) {
+    const ScenarioRun run = run_job(prepared_job(job, nics, more));
+    check_parts(*run.job);
+    CHECK(run.job->ranks.size() == 8);
+    CHECK(run.job->background.bytes == (more.empty() ? 0 : 80'000'008));
+    CHECK_THAT(job_text(*run.job),
+               more.empty() ? !Contains("background ") : Contains("background "));
+    std::uint64_t to_storage = 0;
+    for (const FlowRow& row : run.flows) {
+      if (row.dst >= 8) to_storage += row.bytes;
+    }
+    CHECK(to_storage == run.job->background.bytes);
+    return static_cast<double>(run.job->took.count);
+  };
+  const double alone = took("");
+  const double own_class = took(checkpoint(1));
+  const double same_class = took(checkpoint(3));
+  CAPTURE(alone, own_class, same_class);
+  CHECK(own_class < 1.1 * alone);
+  CHECK(same_class > 1.5 * alone);
+}
+
+TEST_CASE("job report: storage sends training data to every rank", "[jobs]") {
+  const ScenarioRun run = run_job(
+      prepared_job("bytes = \"1MiB\"\n", "hosts = 6\nrate = \"100Gb/s\"\n",
+                   "[workload.background]\nkind = \"dataset\"\nbytes = \"3MiB\"\nstorage_nics = 2\n"
+                   "message_bytes = \"256KiB\"\noutstanding = 2\nstart = \"10us\"\n"));
+  std::map<std::uint32_t, std::uint64_t> received;
+  for (const FlowRow& row : run.flows) {
+    if (row.src < 4) continue;
+    received[row.dst] += row.bytes;
+    CHECK(row.start >= picos_from_micros(10));
+  }
+  CHECK(received == std::map<std::uint32_t, std::uint64_t>{
+                        {0, 3 << 20}, {1, 3 << 20}, {2, 3 << 20}, {3, 3 << 20}});
 }
 
 TEST_CASE("job report: a NIC whose link is slow is named, and no rank", "[jobs]") {

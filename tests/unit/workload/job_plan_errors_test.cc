@@ -6,6 +6,7 @@
 
 #include "tests/unit/workload/job_plan_samples.h"
 #include "tools/workload/job_plans/job_plan.h"
+#include "tools/workload/jobs/msccl_file.h"
 
 namespace paceline::workload::job_plan_errors_test {
 namespace {
@@ -132,6 +133,28 @@ TEST_CASE("job plans: a long circle is told in short", "[workload][jobs]") {
   const Lines errors = errors_of(ring);
   REQUIRE(errors.size() == 1);
   CHECK_THAT(errors[0], Catch::Matchers::Contains("waits for 4 others and then for rank "));
+}
+
+TEST_CASE("job plans: a custom schedule serves its operation and number of ranks",
+          "[workload][jobs]") {
+  const auto custom =
+      read_msccl_file(std::string(PACELINE_SOURCE_DIR) +
+                      "/tests/unit/workload/jobs/msccl/custom_ring_allreduce_8.xml");
+  REQUIRE(custom.errors == Lines{});
+  CollectiveSettings settings;
+  settings.custom = &custom.value.schedule;
+  const auto made =
+      plan_job(job_of_calls(Op::all_reduce, 8, 8'000, 1), servers_of(8, 1), settings, kMost);
+  REQUIRE(made.errors == Lines{});
+  std::vector<std::uint64_t> sent(8);
+  for (const PlannedMessage& m : made.value.plan.messages) {
+    if (!m.computes) sent[m.src] += m.bytes;
+  }
+  CHECK(sent == std::vector<std::uint64_t>(8, 14'000));  // 2 S (n - 1) / n
+  const std::string of_8 =
+      "workload.job.schedule_file: it is for all_reduce of 8 ranks; the job has none";
+  CHECK(errors_of(job_of_calls(Op::all_reduce, 4, 8'000, 1), settings) == Lines{of_8});
+  CHECK(errors_of(job_of_calls(Op::all_gather, 8, 8'000, 1), settings) == Lines{of_8});
 }
 
 TEST_CASE("job plans: too many messages, and schedules that are not for the group",

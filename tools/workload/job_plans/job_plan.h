@@ -23,8 +23,9 @@ struct CollectiveSettings {
   std::uint32_t window = 8;    // parts of a channel that a rank has under way
   std::uint32_t queue_pairs = 1;  // of a pair of ranks and a channel; messages take turns
   bool clear_to_send = false;  // a receiver tells the sender that it is ready, message by message
-  std::uint32_t aggregation = 0;  // ScheduleOptions
-  std::uint32_t peers = 0;        // ScheduleOptions::window
+  std::uint32_t aggregation = 0;     // ScheduleOptions
+  std::uint32_t peers = 0;           // ScheduleOptions::window
+  const Schedule* custom = nullptr;  // for collectives of its operation and ranks
 };
 
 // Messages between ranks; PlannedMessage::collective is the index of the call.
@@ -48,7 +49,8 @@ struct JobPlan {
 
 // servers: of each rank; ranks of one server use no clear-to-send. Errors: what collective_calls
 // says, a send that nobody receives and the reverse, sizes that differ, what make_schedule says, a
-// job that cannot end (with the ranks that wait for one another), more than `most` messages.
+// custom schedule that serves no collective, a job that cannot end (with the ranks that wait for
+// one another), more than `most` messages.
 config::Read<JobPlan> plan_job(const Job& job, std::span<const std::uint32_t> servers,
                                const CollectiveSettings& settings, std::uint64_t most);
 

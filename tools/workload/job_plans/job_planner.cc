@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "tools/workload/jobs/issue_order.h"
+
 namespace paceline::workload {
 
 namespace {
@@ -22,6 +24,18 @@ PlannedMessage compute_message(std::uint32_t rank, Picos duration, std::uint32_t
   m.computes = true;
   m.collective = call;
   return m;
+}
+
+// What waits for what, sorted.
+std::vector<OpPair> waits_of(const MessagePlan& plan) {
+  std::vector<OpPair> waits;
+  for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
+    const std::uint32_t after = plan.messages[id].after;
+    if (after != kNoMessage) waits.emplace_back(id, after);
+  }
+  for (const Join& join : plan.joins) waits.emplace_back(join.message, join.after);
+  std::sort(waits.begin(), waits.end());
+  return waits;
 }
 
 // The most blocks that one transfer moves.
@@ -61,6 +75,11 @@ config::Read<JobPlan> JobPlanner::plan() {
   add_heads();
   if (errors_.empty()) match_messages();
   for (std::uint32_t call = 0; call < calls_.size() && errors_.empty(); ++call) add_call(call);
+  if (settings_.custom != nullptr && !custom_used_ && errors_.empty()) {
+    errors_.push_back(
+        fmt::format("workload.job.schedule_file: it is for {} of {} ranks; the job has none",
+                    to_string(settings_.custom->op), settings_.custom->ranks));
+  }
   if (errors_.empty()) {
     add_waits();
     check_ends();
@@ -159,6 +178,11 @@ GroupShape JobPlanner::shape_of(const std::vector<std::uint32_t>& ranks) const {
 
 const Schedule* JobPlanner::schedule_of(const CollectiveCall& call) {
   const GroupShape shape = shape_of(job_.groups[call.group]);
+  const Schedule* const custom = settings_.custom;
+  if (custom != nullptr && custom->op == call.op && custom->ranks == shape.ranks) {
+    custom_used_ = true;
+    return custom;
+  }
   const auto [at, added] = schedules_.try_emplace({call.op, shape.ranks, shape.per_server});
   if (added) {
     const std::string& name = settings_.algorithms[static_cast<std::size_t>(call.op)];
@@ -292,45 +316,13 @@ std::uint32_t JobPlanner::owner_of(std::uint32_t message) const {
 
 // Every message must be able to begin.
 void JobPlanner::check_ends() {
-  const std::vector<PlannedMessage>& messages = out_.plan.messages;
-  const auto count = static_cast<std::uint32_t>(messages.size());
-  std::vector<Join> edges = out_.plan.joins;  // sorted by what is awaited
-  for (std::uint32_t id = 0; id < count; ++id) {
-    if (messages[id].after != kNoMessage) edges.push_back({id, messages[id].after});
-  }
-  std::sort(edges.begin(), edges.end(), [](const Join& a, const Join& b) {
-    return std::pair(a.after, a.message) < std::pair(b.after, b.message);
-  });
-  std::vector<std::uint32_t> waits(count);
-  for (const Join& edge : edges) ++waits[edge.message];
-  std::vector<std::uint32_t> ready;
-  for (std::uint32_t id = 0; id < count; ++id) {
-    if (waits[id] == 0) ready.push_back(id);
-  }
-  std::uint32_t done = 0;
-  for (; !ready.empty(); ++done) {
-    const std::uint32_t id = ready.back();
-    ready.pop_back();
-    auto edge = std::lower_bound(edges.begin(), edges.end(), id,
-                                 [](const Join& e, std::uint32_t v) { return e.after < v; });
-    for (; edge != edges.end() && edge->after == id; ++edge) {
-      if (--waits[edge->message] == 0) ready.push_back(edge->message);
-    }
-  }
-  if (done == count) return;
-  // What is left waits for something that is left: going back ends in a circle.
-  std::vector<std::uint32_t> blocker(count, kNoMessage);
-  for (const Join& edge : edges) {
-    if (waits[edge.message] != 0 && waits[edge.after] != 0) blocker[edge.message] = edge.after;
-  }
-  std::uint32_t at = 0;
-  while (waits[at] == 0) ++at;
-  std::vector<bool> seen(count);
-  for (; !seen[at]; at = blocker[at]) seen[at] = true;
+  const auto count = static_cast<std::uint32_t>(out_.plan.messages.size());
+  const std::vector<OpPair> waits = waits_of(out_.plan);
   std::vector<std::uint32_t> circle;  // ops, each waiting for the next
-  for (const std::uint32_t begin = at; circle.empty() || at != begin; at = blocker[at]) {
-    if (circle.empty() || circle.back() != owner_of(at)) circle.push_back(owner_of(at));
+  for (const std::uint32_t message : find_circle(count, waits, issue_order(count, waits))) {
+    if (circle.empty() || circle.back() != owner_of(message)) circle.push_back(owner_of(message));
   }
+  if (circle.empty()) return;
   while (circle.size() > 1 && circle.front() == circle.back()) circle.pop_back();
   constexpr std::size_t kMostNamed = 8;
   std::string text = "the job cannot end: ";

@@ -56,6 +56,7 @@ class JobPlanner {
   std::vector<std::uint32_t> first_of_call_;  // message, ascending
   // By operation, ranks and ranks of a server.
   std::map<std::tuple<CollectiveOp, std::uint32_t, std::uint32_t>, Schedule> schedules_;
+  bool custom_used_ = false;
   // Of the call that is being made: by channel and part in its window, the ends by rank.
   std::vector<std::vector<std::uint32_t>> gates_;
 };

@@ -1,0 +1,35 @@
+// UDP source ports of connections, chosen so that those of a fabric which hashes them spread evenly
+// over equal paths.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "dataplane/driver/traffic/message_plan.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/topology/topology.h"
+
+namespace paceline {
+
+// The first port of those that RoCEv2 connections use.
+inline constexpr std::uint16_t kFirstSourcePort = 0xC000;
+
+class PortPlan {
+ public:
+  // From the connection with the most bytes on: each gets, of a few ports, the one whose busiest
+  // link between switches stays the least busy. Knows the plan's bytes, not when they are sent.
+  // Connections of pooled lanes have no port here.
+  PortPlan(const MessagePlan& plan, const fabric::FabricSpec& spec,
+           const fabric::Topology& topology, std::uint64_t seed);
+
+  std::optional<std::uint16_t> port_of(const PlannedMessage& message) const;
+
+ private:
+  using Connection = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // src, dst, lane
+  std::vector<std::pair<Connection, std::uint16_t>> ports_;                    // sorted
+};
+
+}  // namespace paceline
