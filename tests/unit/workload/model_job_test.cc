@@ -153,12 +153,45 @@ TEST_CASE("model jobs: ranks of the fabric, and too many ops", "[workload][jobs]
   CHECK(errors_of(deepseek, 2) ==
         Lines{"workload.job.model.cp = 2: the size of the model's keys and values is not known, "
               "allowed is 1"});
-  c.micro_batches = 65'536;
   // 8 layers with 2 computations and 2 all-reduces each way, and the output, of each micro-batch;
   // one bucket.
-  CHECK(errors_of(c, 8) ==
-        Lines{"workload.job.model: about 3.46e+07 operations of 8 ranks: at most 16777216 fit; "
+  c.dp = 64;
+  c.micro_batches = 2'000;
+  CHECK(errors_of(c, 128) ==
+        Lines{"workload.job.model: about 1.69e+07 operations of 128 ranks: at most 16777216 fit; "
               "merge_layers and bucket_bytes make fewer"});
+  c.micro_batches = 65'536;
+  CHECK(errors_of(c, 128) ==
+        Lines{"workload.job.model: at least 2.68e+08 operations of 128 ranks: at most 16777216 "
+              "fit; merge_layers and bucket_bytes make fewer"});
+}
+
+TEST_CASE("model jobs: sizes beyond what is counted", "[workload][jobs]") {
+  config::TrainingConfig c = small_config();
+  c.sequence = 1 << 24;
+  c.micro_batch = 1 << 16;
+  c.merge_layers = 8;
+  c.flops = 1e18;
+  // 2^40 tokens of 64 values of 2 B, 8 layers, keys and values.
+  CHECK(errors_of(c, 1) ==
+        Lines{"workload.job.model: 2.25e+15 B of activations of a micro-batch: at most 1e+15 B "
+              "fit"});
+  c = small_config();
+  c.hidden = 1 << 20;
+  c.ffn = 1 << 20;
+  c.layers = 1024;
+  c.merge_layers = 1024;
+  // 1024 layers of 4 H^2 + 3 H^2, in bytes 2^40 * 7 * 1024 * 2, and 16 tokens at 1e9 FLOP/s.
+  CHECK(errors_of(c, 1).front() ==
+        "workload.job.model: 1.58e+16 B of weights: at most 1e+15 B fit");
+  c = small_config();
+  c.flops = 1e9;
+  c.micro_batches = 65'536;
+  c.sequence = 1 << 20;
+  // 3 passes of 8 layers, 2^36 tokens in all; 2 FLOP for each of 341,568 parameters and 4 s H.
+  CHECK(errors_of(c, 1) ==
+        Lines{"workload.job.model.flops = 1000000000: a rank computes for up to 4.44e+11 s: at "
+              "most 1e+06 s fit"});
 }
 
 }  // namespace

@@ -22,10 +22,15 @@ struct StageUnit {
   Picos experts{0};
 };
 
+// Of a count that is shared out evenly over places, what is before place `place`: rounded down.
+constexpr std::uint64_t count_before(std::uint64_t count, std::uint64_t places,
+                                     std::uint64_t place) {
+  return place * (count / places) + place * (count % places) / places;
+}
 // Part `part` of `parts` of a count: the parts differ by at most one and make the whole.
 constexpr std::uint64_t part_of_count(std::uint64_t count, std::uint64_t parts,
                                       std::uint64_t part) {
-  return (part + 1) * count / parts - part * count / parts;
+  return count_before(count, parts, part + 1) - count_before(count, parts, part);
 }
 
 // Of a rank: its places among the tensor-parallel ranks and those that share the experts out.

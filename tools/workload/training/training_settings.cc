@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
+
+#include "tools/workload/jobs/import_limits.h"
 
 namespace paceline::workload {
 
@@ -18,6 +21,7 @@ class TrainingCheck {
     check_stages();
     check_experts();
     check_context();
+    check_sizes();
     refuse(by_.sequence && by_.tensor == 1, "sequence_parallel", "true",
            "allowed with tp of 2 or more");
     refuse(s_.step.gathers_inputs && !by_.sequence, "gather_again", "true",
@@ -75,6 +79,28 @@ class TrainingCheck {
            fmt::format("expected a divisor of sequence = {}", s_.sequence));
     refuse(by_.context > 1 && s_.model.kv_hidden == 0, "cp", by_.context,
            "the size of the model's keys and values is not known, allowed is 1");
+  }
+
+  // Far from the ends of 64 bits.
+  void check_sizes() {
+    const TrainingModel& m = s_.model;
+    const double tokens = s_.step.tokens;
+    const double exchanged = m.value_bytes * tokens * m.hidden * std::max(m.top_k, 2U) *
+                             std::min(s_.merge_layers, m.layers);
+    const double weights =
+        (m.parameters + m.expert_parameters) * std::max(m.value_bytes, s_.step.gradient_bytes);
+    for (const auto& [bytes, what] :
+         {std::pair(exchanged, "activations of a micro-batch"), std::pair(weights, "weights")}) {
+      if (bytes <= static_cast<double>(kMostJobBytes)) continue;
+      errors_.push_back(fmt::format("workload.job.model: {:.3g} B of {}: at most {:.3g} B fit",
+                                    bytes, what, static_cast<double>(kMostJobBytes)));
+    }
+    const double flop = 2 * (m.parameters + m.expert_parameters) + 4.0 * s_.sequence * m.hidden;
+    const double nanos =
+        3 * flop * m.layers * tokens / s_.flops * 1e9 * s_.step.micro_batches * s_.iterations;
+    refuse(nanos > static_cast<double>(kMostJobNanos), "flops", s_.flops,
+           fmt::format("a rank computes for up to {:.3g} s: at most {:.3g} s fit", nanos / 1e9,
+                       static_cast<double>(kMostJobNanos) / 1e9));
   }
 
   const TrainingSettings& s_;
