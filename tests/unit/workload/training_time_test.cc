@@ -1,11 +1,12 @@
 // How long training takes: the bubble of a pipeline, and what computing waits for.
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "tests/unit/workload/training_samples.h"
+#include "tools/workload/training/pipeline_order.h"
 
 namespace paceline::workload::training_time_test {
 namespace {
@@ -68,6 +69,32 @@ TEST_CASE("training jobs: the bubble of an interleaved pipeline", "[workload][jo
               pipeline_time(stages, chunks, micro_batches, 2 * chunks));
       }
     }
+  }
+}
+
+// Narayanan et al. (arXiv 2104.04473), figure 4, below: 4 devices, 8 micro-batches, 2 chunks. The
+// leading forward passes of the first device: micro-batches 1-4, 1-4 of its second chunk, 5-7.
+TEST_CASE("training jobs: the order of an interleaved pipeline", "[workload][jobs]") {
+  const PipelineShape shape{4, 2, 8};
+  const auto leading = [&](std::uint32_t stage) {
+    std::vector<std::uint32_t> passes;  // ten times the chunk and the micro-batch, from 1 on
+    for (const PipelinePass& pass : pipeline_order(shape, stage)) {
+      if (pass.backward) break;
+      passes.push_back(10 * pass.chunk + pass.micro_batch + 1);
+    }
+    return passes;
+  };
+  CHECK(leading(0) == std::vector<std::uint32_t>{1, 2, 3, 4, 11, 12, 13, 14, 5, 6, 7});
+  CHECK(leading(1).size() == 9);
+  CHECK(leading(2).size() == 7);
+  CHECK(leading(3) == std::vector<std::uint32_t>{1, 2, 3, 4, 11});
+  for (std::uint32_t stage = 0; stage < 4; ++stage) {
+    const auto order = pipeline_order(shape, stage);
+    CHECK(order.size() == 32);
+    const auto first = std::find_if(order.begin(), order.end(),
+                                    [](const PipelinePass& pass) { return pass.backward; });
+    CHECK(first->chunk == 1);  // the last part of the model goes back first
+    CHECK(first->micro_batch == 0);
   }
 }
 
