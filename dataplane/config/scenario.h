@@ -159,9 +159,47 @@ struct CcConfig {
   std::vector<ParamValue> params;  // overrides, checked against the ParamSpec table
 };
 
+// Training of a model by several kinds of parallelism.
+struct TrainingConfig {
+  // A known model, or the sizes of one
+  std::string name;
+  std::uint32_t layers = 0;
+  std::uint32_t hidden = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t kv_heads = 0;  // 0: as many as heads
+  std::uint32_t ffn = 0;
+  std::uint32_t vocabulary = 0;
+  std::uint32_t experts = 0;  // of a layer; 0: none
+  std::uint32_t top_k = 0;
+  std::uint32_t expert_layers = 0;  // 0: all
+  std::uint32_t expert_ffn = 0;     // 0: as ffn
+  // A step
+  std::uint32_t sequence = 4096;
+  std::uint32_t micro_batch = 1;
+  std::uint32_t micro_batches = 1;
+  bool causal = true;
+  double flops = 400e12;  // sustained, of a rank
+  // Degrees
+  std::uint32_t tp = 1;
+  std::uint32_t cp = 1;
+  std::uint32_t dp = 1;
+  std::uint32_t pp = 1;
+  std::uint32_t ep = 1;
+  std::uint32_t virtual_stages = 1;
+  // What is sent
+  std::uint32_t zero = 0;
+  bool sequence_parallel = false;
+  bool gather_again = false;  // sequence_parallel: inputs, in the backward pass
+  bool free_weights = false;  // zero = 3: weights are gathered for every micro-batch
+  std::uint64_t bucket_bytes = 25'000'000;
+  std::uint32_t gradient_bytes = 2;
+  std::uint32_t merge_layers = 1;
+};
+
 // A job: ranks that compute and communicate, one rank a NIC.
 struct JobConfig {
-  std::string format = "collective";  // of the file: "simai" | "goal" | "chakra"
+  std::string format = "collective";  // of the file: "simai" | "goal" | "chakra"; or "model"
+  TrainingConfig model;
   std::string file;
   std::string groups_file;  // chakra
   // collective

@@ -215,14 +215,18 @@ MAY_INCLUDE = {
     "tools/workload/jobs": ("dataplane/base", "dataplane/config/toml", "tools/workload/files",
                             "tools/workload/schedules"),
     "tools/workload/job_plans": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
-                                 "tools/workload/jobs", "tools/workload/schedules"),
+                                 "tools/workload/jobs", "tools/workload/models",
+                                 "tools/workload/schedules"),
+    # Iterations of training as a job, made from the shape of a model.
+    "tools/workload/training": ("dataplane/base", "tools/workload/jobs", "tools/workload/models",
+                                "tools/workload/schedules"),
     # A plan in the formats of others.
     "tools/workload/exports": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
                                "tools/workload/files"),
     "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment", "tools/workload/files",
                                       "tools/workload/job_plans", "tools/workload/jobs",
                                       "tools/workload/models",
-                                      "tools/workload/schedules"),
+                                      "tools/workload/schedules", "tools/workload/training"),
     "tools/run": BELOW_TOOLS + (
         "tools/workload", "tools/workload/files", "tools/workload/job_plans", "tools/workload/jobs",
         "tools/workload/schedules",

@@ -10,6 +10,7 @@
 #include "tools/workload/jobs/chakra_trace.h"
 #include "tools/workload/jobs/goal_file.h"
 #include "tools/workload/jobs/import_limits.h"
+#include "tools/workload/model_job.h"
 #include "tools/workload/streams.h"
 
 namespace paceline::workload {
@@ -69,7 +70,9 @@ Imported<Job> chakra_job(const config::JobConfig& config) {
 
 Imported<Job> load_job(const config::JobConfig& config, std::uint32_t ranks) {
   Imported<Job> job;
-  if (config.format == "simai") {
+  if (config.format == "model") {
+    job = model_job(config, ranks);
+  } else if (config.format == "simai") {
     job = simai_job(config, ranks);
   } else if (config.format == "goal") {
     job = read_goal_file(config.file);

@@ -10,8 +10,8 @@
 
 namespace paceline::workload {
 
-// Reads the job's file, or makes the one collective, for that many ranks: a job of fewer leaves
-// NICs idle, one of more is an error.
+// Reads the job's file, or makes the one collective or training, for that many ranks: a job of
+// fewer leaves NICs idle, one of more is an error.
 Imported<Job> load_job(const config::JobConfig& config, std::uint32_t ranks);
 
 // The job with its times of computing scaled, jittered by `seed`, and prolonged at the straggler.

@@ -24,8 +24,9 @@ constexpr auto kBackgroundKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = 1e15,
      .used_by = "job",
-     .meaning = "Of each rank. A checkpoint has 14 bytes a parameter (weights, optimizer), over all "
-                "ranks."},
+     .meaning =
+         "Of each rank. A checkpoint has 14 bytes a parameter (weights, optimizer), over all "
+         "ranks."},
     {.path = "workload.background.storage_nics",
      .field = PACELINE_FIELD(workload.background.storage_nics),
      .min = 1,

@@ -9,7 +9,7 @@ namespace {
 using namespace key_unit;
 
 constexpr auto kJobFormats =
-    std::to_array<std::string_view>({"collective", "simai", "goal", "chakra"});
+    std::to_array<std::string_view>({"collective", "simai", "goal", "chakra", "model"});
 constexpr auto kOperations = std::to_array<std::string_view>(
     {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce"});
 
@@ -19,7 +19,9 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.job.format),
      .choices = kJobFormats,
      .used_by = "job",
-     .meaning = "One collective, or what `file` is: a workload of SimAI, GOAL, Chakra traces."},
+     .meaning =
+         "One collective; what `file` is: a workload of SimAI, GOAL, Chakra traces; or training of "
+         "`[workload.job.model]`."},
     {.path = "workload.job.file",
      .form = Form::path,
      .field = PACELINE_FIELD(workload.job.file),

@@ -8,11 +8,13 @@
 
 namespace paceline::config {
 
-// Rows of [fabric] and of [transport], in the order of the reference page.
+// Rows of [fabric], [transport], [workload.job] and [workload.job.model], in the order of the
+// reference page.
 std::span<const KeySpec> fabric_keys();
 std::span<const KeySpec> transport_keys();
 std::span<const KeySpec> job_keys();
 std::span<const KeySpec> background_keys();
+std::span<const KeySpec> training_keys();
 
 namespace key_unit {
 inline constexpr double kNs = 1e3, kUs = 1e6, kSecond = 1e12;

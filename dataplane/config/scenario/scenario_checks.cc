@@ -396,10 +396,19 @@ class Checker {
   void check_job(std::uint32_t ranks) {
     const JobConfig& job = s_.workload.job;
     const bool collective = job.format == "collective";
-    require(collective == job.file.empty(), {"workload.job.file", "workload.job.format"},
-            collective
-                ? "workload.job.file needs workload.job.format, which says what it is"
-                : fmt::format("workload.job.format = \"{}\" needs workload.job.file", job.format));
+    const bool model = job.format == "model";
+    if (model) {
+      refuse({"workload.job.file"}, "workload.job.format = \"model\"");
+    } else {
+      require(collective == job.file.empty(), {"workload.job.file", "workload.job.format"},
+              collective ? "workload.job.file needs workload.job.format, which says what it is"
+                         : fmt::format("workload.job.format = \"{}\" needs workload.job.file",
+                                       job.format));
+    }
+    for (const KeySpec& key : scenario_keys()) {
+      if (model || key.table() != "workload.job.model") continue;
+      refuse({key.path}, fmt::format("workload.job.format = \"{}\"", job.format));
+    }
     if (!collective) {
       refuse({"workload.job.operation", "workload.job.bytes", "workload.job.compute"},
              fmt::format("workload.job.format = \"{}\"", job.format));

@@ -6,6 +6,7 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/fabric/wire/host_intake.h"
+#include "dataplane/wire/headers.h"
 
 namespace paceline {
 
@@ -51,6 +52,10 @@ class LinkLoads {
 };
 
 }  // namespace
+
+std::uint16_t on_plane(std::uint16_t port, std::uint32_t number, std::uint32_t planes) {
+  return wire::source_port_from_entropy(port / planes * planes + number % planes);
+}
 
 PortPlan::PortPlan(const MessagePlan& plan, const fabric::FabricSpec& spec,
                    const fabric::Topology& topology, std::uint64_t seed) {

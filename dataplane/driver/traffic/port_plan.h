@@ -17,6 +17,9 @@ namespace paceline {
 // The first port of those that RoCEv2 connections use.
 inline constexpr std::uint16_t kFirstSourcePort = 0xC000;
 
+// A port near `port` that names plane `number` modulo the number of planes.
+std::uint16_t on_plane(std::uint16_t port, std::uint32_t number, std::uint32_t planes);
+
 class PortPlan {
  public:
   // From the connection with the most bytes on: each gets, of a few ports, the one whose busiest

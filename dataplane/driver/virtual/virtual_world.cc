@@ -53,11 +53,6 @@ double expected_events_per_us(const config::Scenario& scenario, const MessagePla
   return 5 * packets / busiest_us;
 }
 
-// A source port near `port` that names plane `number` modulo the number of planes.
-std::uint16_t on_plane(std::uint16_t port, std::uint32_t number, std::uint32_t planes) {
-  return wire::source_port_from_entropy(port / planes * planes + number % planes);
-}
-
 constexpr std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 32;
   x *= 0xD6E8'FEB8'6659'FD93ULL;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "tools/workload/jobs/import_limits.h"
+#include "tools/workload/models/rank_groups.h"
 
 namespace paceline::workload {
 
@@ -96,28 +97,19 @@ class SimaiJob {
 
   // The groups of each kind, and which one each rank is in.
   void add_groups() {
-    Job& job = out_.value;
-    for (auto& of_rank : group_of_) of_rank.assign(job.ranks, kNone);
-    for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
-      const std::uint32_t dp = rank / w_.tp % dp_;
-      add_group(SimaiGroup::tp, rank - rank % w_.tp, w_.tp, 1);
-      const std::uint32_t first = rank - dp * w_.tp;  // of its DP group
-      add_group(SimaiGroup::dp, first, dp_, w_.tp);
-      add_group(SimaiGroup::ep, first + dp / w_.ep * w_.ep * w_.tp, w_.ep, w_.tp);
-      add_group(SimaiGroup::dp_ep, first + dp % w_.ep * w_.tp, dp_ / w_.ep, w_.tp * w_.ep);
-    }
+    add_groups(SimaiGroup::tp, {1, w_.tp});
+    add_groups(SimaiGroup::dp, {w_.tp, dp_});
+    add_groups(SimaiGroup::ep, {w_.tp, w_.ep});
+    add_groups(SimaiGroup::dp_ep, {std::uint64_t{w_.tp} * w_.ep, dp_ / w_.ep});
   }
 
-  // Unless it is there: `count` ranks from `first` on.
-  void add_group(SimaiGroup kind, std::uint32_t first, std::uint32_t count, std::uint32_t stride) {
-    auto& of_rank = group_of_[static_cast<std::size_t>(kind)];
-    if (of_rank[first] != kNone) return;
-    std::vector<std::uint32_t> ranks;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      ranks.push_back(first + i * stride);
-      of_rank[ranks.back()] = static_cast<std::uint32_t>(out_.value.groups.size());
-    }
-    out_.value.groups.push_back(std::move(ranks));
+  void add_groups(SimaiGroup kind, const RankDigit& digit) {
+    Job& job = out_.value;
+    GroupTable table = groups_of_ranks(job.ranks, {digit});
+    const auto first = static_cast<std::uint32_t>(job.groups.size());
+    for (std::uint32_t& group : table.group_of) group += first;
+    for (auto& ranks : table.groups) job.groups.push_back(std::move(ranks));
+    group_of_[static_cast<std::size_t>(kind)] = std::move(table.group_of);
   }
 
   std::uint32_t add(const JobOp& op) {

@@ -30,6 +30,22 @@ double part_of(std::uint64_t some, std::uint64_t all) {
 
 }  // namespace
 
+GroupTable groups_of_ranks(std::uint32_t ranks, const RankDigits& digits) {
+  GroupTable table;
+  table.group_of.resize(ranks);
+  for (std::uint32_t first = 0; first < ranks; ++first) {
+    if (first_of_group(first, digits) != first) continue;
+    std::vector<std::uint32_t>& group = table.groups.emplace_back();
+    std::uint64_t rank = first;
+    do {
+      table.group_of[rank] = static_cast<std::uint32_t>(table.groups.size() - 1);
+      group.push_back(static_cast<std::uint32_t>(rank));
+      rank = next_in_ring(rank, digits);
+    } while (rank != first);
+  }
+  return table;
+}
+
 double RankGroups::ring_share(const RankDigits& group) const {
   std::uint64_t between = 0;
   for (std::uint64_t rank = 0; rank < ranks_; ++rank) {

@@ -13,6 +13,13 @@ struct RankDigit {
 };
 using RankDigits = std::vector<RankDigit>;
 
+// All groups of some ranks.
+struct GroupTable {
+  std::vector<std::vector<std::uint32_t>> groups;  // by their first ranks, each in the ring's order
+  std::vector<std::uint32_t> group_of;             // by rank
+};
+GroupTable groups_of_ranks(std::uint32_t ranks, const RankDigits& digits);
+
 class RankGroups {
  public:
   RankGroups(std::uint64_t ranks, std::uint32_t gpus_per_server)

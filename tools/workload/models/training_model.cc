@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "tools/workload/models/model_shape.h"
-
 namespace paceline::workload {
 
 namespace {
@@ -17,12 +15,27 @@ static_assert(kLlama_7b.parameters() == 6'738'415'616);
 constexpr TransformerShape kLlama_65b{80, 8192, 22'016, 64, 64, 32'000};
 static_assert(kLlama_65b.parameters() == 65'285'660'672);
 
-constexpr TrainingModel of_shape(const TransformerShape& shape) {
+// The smallest one of kLlama3_70b's paper.
+constexpr TransformerShape kLlama3_8b{32, 4096, 14'336, 32, 8, 128'256};
+static_assert(kLlama3_8b.parameters() == 8'030'261'248);
+
+constexpr TrainingModel of_shape(const TransformerShape& shape, const ExpertShape& experts) {
+  const std::uint64_t routed = 3 * shape.hidden * experts.feed_forward * experts.experts;
+  const std::uint64_t dense = 3 * shape.hidden * shape.feed_forward;
   TrainingModel model;
-  model.parameters = static_cast<double>(shape.parameters());
+  model.parameters =
+      static_cast<double>(shape.parameters() - experts.layers * dense +
+                          experts.layers * shape.hidden * experts.experts);  // the routers
+  model.expert_parameters = static_cast<double>(experts.layers * routed);
   model.layers = static_cast<std::uint32_t>(shape.layers);
+  model.expert_layers = static_cast<std::uint32_t>(experts.layers);
+  model.experts = experts.experts;
+  model.top_k = experts.top_k;
   model.hidden = static_cast<std::uint32_t>(shape.hidden);
   model.kv_hidden = static_cast<std::uint32_t>(shape.hidden / shape.heads * shape.kv_heads);
+  model.input_parameters = static_cast<double>(shape.embedding_parameters());
+  model.output_parameters = static_cast<double>(shape.embedding_parameters() + shape.hidden);
+  model.attention_parameters = static_cast<double>(shape.layer_parameters() - dense);
   return model;
 }
 
@@ -42,6 +55,9 @@ constexpr TrainingModel gpt(std::uint32_t layers, std::uint32_t hidden) {
   model.layers = layers;
   model.hidden = hidden;
   model.kv_hidden = hidden;
+  model.input_parameters = 2048.0 * hidden;
+  model.output_parameters = (50'257.0 + 2) * hidden;  // the matrix of both ends computes here
+  model.attention_parameters = (4.0 * hidden + 6) * hidden;  // with biases and a norm
   return model;
 }
 
@@ -73,6 +89,9 @@ constexpr TrainingModel deepseek_v3() {
   model.experts = 256;
   model.top_k = 8;
   model.hidden = deepseek::kHidden;
+  model.input_parameters = 129'280.0 * deepseek::kHidden;
+  model.output_parameters = 129'281.0 * deepseek::kHidden;
+  model.attention_parameters = static_cast<double>(deepseek::kAttention + deepseek::kHidden);
   return model;
 }
 
@@ -85,12 +104,17 @@ constexpr auto kTrainingModels = std::to_array<NamedModel>({
     {"deepseek-v3", deepseek_v3()},
     {"gpt-13b", gpt(40, 5120)},
     {"gpt-175b", gpt(96, 12'288)},
-    {"llama-7b", of_shape(kLlama_7b)},
-    {"llama-65b", of_shape(kLlama_65b)},
-    {"llama3-70b", of_shape(kLlama3_70b)},
+    {"llama-7b", of_shape(kLlama_7b, {})},
+    {"llama-65b", of_shape(kLlama_65b, {})},
+    {"llama3-8b", of_shape(kLlama3_8b, {})},
+    {"llama3-70b", of_shape(kLlama3_70b, {})},
 });
 
 }  // namespace
+
+TrainingModel training_model_of(const TransformerShape& shape, const ExpertShape& experts) {
+  return of_shape(shape, experts);
+}
 
 TrainingModel find_training_model(std::string_view name) {
   const auto* const at = std::find_if(kTrainingModels.begin(), kTrainingModels.end(),

@@ -1,0 +1,20 @@
+// Training as a scenario's [workload.job.model] describes it.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/config/scenario.h"
+#include "tools/workload/jobs/imported.h"
+#include "tools/workload/jobs/job.h"
+#include "tools/workload/training/training_settings.h"
+
+namespace paceline::workload {
+
+// Errors: no model or two of them, and sizes that do not fit together.
+Imported<TrainingSettings> training_settings(const config::TrainingConfig& config,
+                                             std::uint32_t iterations);
+
+// For that many ranks, which must be those of the degrees.
+Imported<Job> model_job(const config::JobConfig& config, std::uint32_t ranks);
+
+}  // namespace paceline::workload

@@ -1,0 +1,67 @@
+// The part of one rank in training: see training_job.h.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tools/workload/training/pipeline_order.h"
+#include "tools/workload/training/rank_ops.h"
+#include "tools/workload/training/stage_units.h"
+#include "tools/workload/training/training_settings.h"
+#include "tools/workload/training/weight_traffic.h"
+
+namespace paceline::workload {
+
+class RankTraining {
+ public:
+  // Both must outlive this.
+  RankTraining(const TrainingSettings& settings, RankOps& ops);
+
+  void add_iteration();
+
+ private:
+  // Where activations or their gradients come from or go to.
+  struct Hop {
+    bool exists = false;
+    std::uint32_t rank = 0;
+    std::uint32_t tag = 0;  // of what this rank sends there, or gets from there
+  };
+
+  void forward(const PipelinePass& pass);
+  void backward(const PipelinePass& pass);
+  void begin_unit(std::size_t unit, const PipelinePass& pass);
+  void forward_attention(const StageUnit& unit);
+  void forward_feed_forward(const StageUnit& unit);
+  void backward_attention(const StageUnit& unit);
+  void backward_feed_forward(const StageUnit& unit);
+  void receive(const PipelinePass& pass);
+  void send(const PipelinePass& pass);
+
+  void compute(TrainingUse use, Picos duration);
+  void block(std::uint32_t op);  // op follows the last one of the rank's computing
+  void begin_tensor_part(TrainingUse use, const StageUnit& unit);
+  void end_tensor_part(TrainingUse use, const StageUnit& unit);
+  void exchange_tokens(TrainingUse use, const StageUnit& unit);
+  void attend(const StageUnit& unit, bool backward);
+  std::uint64_t kv_bytes(const StageUnit& unit, bool backward) const;
+  std::uint64_t hop_bytes() const;
+  // arrives: at the beginning of the pass; else at its end.
+  Hop hop_of(const PipelinePass& pass, bool arrives) const;
+
+  const TrainingSettings& s_;
+  RankOps& ops_;
+  std::uint32_t tensor_ = 0;  // place among tensor-parallel ranks
+  std::uint32_t stage_ = 0;
+  std::uint64_t stage_ranks_ = 1;
+  std::uint64_t activation_ = 0;  // bytes of a micro-batch at the rank, all of hidden
+  std::vector<PipelinePass> order_;
+  std::vector<std::size_t> chunk_end_;  // in units_
+  std::vector<StageUnit> units_;        // of all chunks
+  WeightTraffic weights_;
+  std::uint32_t last_ = RankOps::kNone;      // op that the rank's computing waits for
+  std::uint32_t computed_ = RankOps::kNone;  // the last computation
+  std::uint32_t before_ = RankOps::kNone;    // last_ at the beginning of the last unit
+  std::vector<std::uint32_t> pending_;       // further ops that the next one waits for
+};
+
+}  // namespace paceline::workload
