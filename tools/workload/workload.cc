@@ -284,7 +284,7 @@ void count_senders_of_nics(MessagePlan& plan, const config::ServerShape& shape, 
 std::uint32_t job_ranks(const config::Scenario& scenario) {
   const std::uint32_t nics = config::server_shape(scenario.fabric).all_nics();
   const config::BackgroundConfig& background = scenario.workload.background;
-  return background.kind == "none" ? nics : nics - background.storage_nics;
+  return background.kind == "none" ? nics : nics - std::min(nics, background.storage_nics);
 }
 
 config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
@@ -314,6 +314,12 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     auto matrix = read_htsim_plan(w.matrix_file, w.start_unit, scenario.fabric.hosts);
     out.value.matrix = std::move(matrix.value);
     append(out.errors, std::move(matrix.errors));
+  } else if (w.kind == "job" && topology_known && w.background.kind != "none" &&
+             job_ranks(scenario) < 2) {
+    out.errors.push_back(fmt::format(
+        "workload.background.storage_nics = {}: of {} NICs at least two must be left for "
+        "ranks",
+        w.background.storage_nics, config::server_shape(scenario.fabric).all_nics()));
   } else if (w.kind == "job" && topology_known) {
     auto job = load_job(w.job, job_ranks(scenario));
     out.value.job = std::move(job.value);
