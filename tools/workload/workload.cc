@@ -225,13 +225,6 @@ class Planner {
 
 using Plan = config::Read<MessagePlan>;
 
-Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
-                       std::uint64_t seed) {
-  const std::string& rule = scenario.workload.placement;
-  if (rule == "file") return inputs.placement;
-  return place_ranks(rule, config::server_shape(scenario.fabric), seed);
-}
-
 // One workload over all ranks, on their NICs.
 Plan placed_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                  std::uint64_t seed) {
@@ -278,6 +271,13 @@ void count_senders_of_nics(MessagePlan& plan, const config::ServerShape& shape, 
 }
 
 }  // namespace
+
+Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                       std::uint64_t seed) {
+  const std::string& rule = scenario.workload.placement;
+  if (rule == "file") return inputs.placement;
+  return place_ranks(rule, config::server_shape(scenario.fabric), seed);
+}
 
 config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
   config::Read<WorkloadInputs> out;

@@ -1,0 +1,35 @@
+// What the transfers of a schedule put on the ports of a fabric whose switches spread what they
+// forward over equal-cost links.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataplane/config/scenario.h"
+#include "dataplane/fabric/topology/fabric_spec.h"
+#include "dataplane/fabric/topology/topology.h"
+#include "tools/collective/tune/schedule_cost.h"
+
+namespace paceline::tools {
+
+class FabricLoad {
+ public:
+  explicit FabricLoad(const config::Scenario& scenario);
+
+  // Of the busiest port, in buffers at the rate of a NIC.
+  struct Ports {
+    std::vector<double> rounds;
+    double all = 0;  // rounds together
+  };
+  Ports ports(const PlacedSchedule& placed) const;
+
+ private:
+  // Picoseconds of each round, then of all.
+  std::vector<double> times(const PlacedSchedule& placed, std::uint64_t bytes) const;
+
+  config::Scenario scenario_;
+  fabric::FabricSpec spec_;
+  fabric::Topology topology_;
+};
+
+}  // namespace paceline::tools
