@@ -116,9 +116,10 @@ TEST_CASE("schedule cost: the fit of a star is its rate and its latency", "[jobs
   const TuneGroup group = tune_samples::group_on("hosts = 8\nrate = \"100Gb/s\"\ndelay = \"1us\"");
   const auto fit = fit_cost(group, std::atomic<bool>{false});
   REQUIRE(fit.ok());
-  // Frames of 4096 bytes of payload: within 3 % of the rate.
-  CHECK(fit.value.beta * 100e9 / 8 >= 1);
-  CHECK(fit.value.beta * 100e9 / 8 <= 1.03);
+  // Of each 4096 bytes, 2 % for headers, 2 % for the acknowledgement of what comes the other way;
+  // of a step of 256 KiB, 1.2 % for 3 KiB more of its first packet that are stored and forwarded.
+  CHECK(fit.value.beta * 100e9 / 8 >= 1.02);
+  CHECK(fit.value.beta * 100e9 / 8 <= 1.06);
   // Two links of 1 us; the step is a packet that is stored and forwarded once, and no more.
   CHECK(fit.value.alpha >= 2e-6);
   CHECK(fit.value.alpha <= 2.5e-6);

@@ -90,14 +90,14 @@ CollectiveTunePlan plan_on(const Fabric& fabric, const std::string& algorithm) {
 TEST_CASE("tune: what is chosen is within 3 % of the best, for a tenth of the emulations",
           "[jobs]") {
   const Fabric fabrics[] = {
-      {"star", "hosts = 12\nrate = \"200Gb/s\"", 101},
+      {"star", "hosts = 10\nrate = \"200Gb/s\"", 101},
       {"leaf-spine 2:1",
        "topology = \"leaf_spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n"
        "rate = \"100Gb/s\"\noversubscription = 2",
        202}};
   for (const Fabric& fabric : fabrics) {
     CollectiveTunePlan plan = plan_on(fabric, "fixed");
-    plan.sizes = {8 << 10, 128 << 10, 2 << 20};
+    plan.sizes = {8 << 10, 128 << 10, 1 << 20};
     plan.space.chunks = {64 << 10, 256 << 10, 1 << 20};
     plan.space.channels = {1, 4};
     plan.space.windows = {2, 8};
@@ -154,18 +154,20 @@ TEST_CASE("tune: a search keeps to its number of emulations", "[jobs]") {
 // Some tens of minutes.
 TEST_CASE("tune: regret on five fabrics", "[.regret]") {
   const Fabric fabrics[] = {
-      {"rack of 16", "hosts = 16\nrate = \"400Gb/s\"", 11},
-      {"leaf-spine 1:1, 32",
-       "topology = \"leaf_spine\"\nleaves = 4\nspines = 8\nhosts_per_leaf = 8\nrate = \"100Gb/s\"",
-       12, 1 << 20},
+      {"rack of 24", "hosts = 24\nrate = \"200Gb/s\"", 311},
+      {"leaf-spine 1:1, 36",
+       "topology = \"leaf_spine\"\nleaves = 6\nspines = 6\nhosts_per_leaf = 6\nrate = \"200Gb/s\"",
+       312, 1 << 20},
       {"leaf-spine 4:1, 32",
-       "topology = \"leaf_spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 8\nrate = \"100Gb/s\"\n"
+       "topology = \"leaf_spine\"\nleaves = 2\nspines = 4\nhosts_per_leaf = 16\nrate = \"50Gb/s\"\n"
        "oversubscription = 4",
-       13, 1 << 20},
-      {"rails 8 x 4",
-       "topology = \"rail\"\nnics = 8\nservers = 4\nhosts_per_leaf = 4\nrate = \"400Gb/s\"", 14,
-       4 << 20},
-      {"fat tree k = 4", "topology = \"fat_tree\"\nk = 4\nrate = \"100Gb/s\"", 15, 4 << 20},
+       313, 1 << 20},
+      {"rails 8 x 3",
+       "topology = \"rail\"\nnics = 8\nservers = 3\nhosts_per_leaf = 3\nrate = \"200Gb/s\"", 314},
+      {"fat tree, 4 pods of 4",
+       "topology = \"fat_tree\"\npods = 4\nleaves = 2\nspines = 2\ncores = 4\nhosts_per_leaf = 2\n"
+       "rate = \"200Gb/s\"",
+       315, 4 << 20},
   };
   fmt::print("{:<20} {:>7} {:<42} {:>10} {:<42} {:>10} {:>8} {:>6} {:>6} {:>5}\n", "fabric", "size",
              "best", "us", "chosen", "us", "regret %", "points", "emul.", "tune");

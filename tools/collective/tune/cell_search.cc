@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace paceline::tools {
@@ -17,6 +18,20 @@ const Trial& fastest(const std::vector<Trial>& trials) {
   return *best;
 }
 
+// Whether there was one.
+bool take_next(std::uint32_t& value, const std::vector<std::uint32_t>& values, bool up) {
+  if (up) {
+    const auto next = std::upper_bound(values.begin(), values.end(), value);
+    if (next == values.end()) return false;
+    value = *next;
+  } else {
+    const auto from = std::lower_bound(values.begin(), values.end(), value);
+    if (from == values.begin()) return false;
+    value = *std::prev(from);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::size_t CellSearch::left() const {
@@ -30,62 +45,59 @@ std::optional<std::vector<Trial>> CellSearch::emulate(std::vector<TuneSetting> s
   return trials;
 }
 
-// The nearest value of the axis that makes a difference.
-std::optional<TuneSetting> CellSearch::neighbour(const TuneSetting& at, Axis axis,
-                                                 const std::vector<std::uint32_t>& values,
-                                                 bool up) {
-  TuneSetting next = at;
-  const auto other = [&](std::uint32_t value) {
-    next.*axis = value;
-    return !runner_.same(next, at);
-  };
-  if (up) {
-    const auto from = std::upper_bound(values.begin(), values.end(), at.*axis);
-    if (std::find_if(from, values.end(), other) == values.end()) return std::nullopt;
-  } else {
-    const auto from =
-        std::make_reverse_iterator(std::lower_bound(values.begin(), values.end(), at.*axis));
-    if (std::find_if(from, values.rend(), other) == values.rend()) return std::nullopt;
+bool CellSearch::advance(TuneSetting& setting, Axis axis, bool up) const {
+  switch (axis) {
+    case Axis::chunk:
+      return take_next(setting.chunk_bytes, space_.chunks, up);
+    case Axis::channels:
+      return take_next(setting.channels, space_.channels, up);
+    case Axis::window:
+      return take_next(setting.window, space_.windows, up);
+    case Axis::queue_pairs:
+      return take_next(setting.queue_pairs, space_.queue_pairs, up);
+    case Axis::grain:
+      return take_next(setting.chunk_bytes, space_.chunks, up) &&
+             take_next(setting.window, space_.windows, !up);
   }
-  return next;
+  return false;
 }
 
-bool CellSearch::walk(Trial& at, Axis axis, Values values) {
-  bool moved = false;
-  bool up = true;
-  bool down = true;
-  while (up || down) {
+std::optional<TuneSetting> CellSearch::neighbour(const TuneSetting& at, Axis axis, bool up) {
+  TuneSetting next = at;
+  while (advance(next, axis, up)) {
+    if (!runner_.same(next, at)) return next;
+  }
+  return std::nullopt;
+}
+
+bool CellSearch::walk(Trial& at, Axis axis) {
+  std::vector<bool> ways{false, true};  // upwards
+  for (bool moved = false;; moved = true) {
     std::vector<TuneSetting> next;
-    for (const bool upwards : {true, false}) {
-      if (!(upwards ? up : down)) continue;
-      auto found = neighbour(at.setting, axis, space_.*values, upwards);
-      if (found) next.push_back(std::move(*found));
+    std::vector<bool> taken;
+    for (const bool up : ways) {
+      auto found = neighbour(at.setting, axis, up);
+      if (!found || next.size() == left()) continue;
+      next.push_back(std::move(*found));
+      taken.push_back(up);
     }
-    while (!next.empty() && left() < next.size()) next.pop_back();
     if (next.empty()) return moved;
     const auto trials = emulate(std::move(next));
     if (!trials) return moved;
     const Trial& best = fastest(*trials);
     if (!best.problem.empty() || best.took_us > at.took_us * (1 - limits_.least_gain)) return moved;
-    up = best.setting.*axis > at.setting.*axis;
-    down = !up;
+    ways = {taken[static_cast<std::size_t>(&best - trials->data())]};
     at = best;
-    moved = true;
   }
-  return moved;
 }
 
 void CellSearch::descend(Trial& at) {
-  constexpr std::array<std::pair<Axis, Values>, 4> kAxes{{
-      {&TuneSetting::chunk_bytes, &TuneSpace::chunks},
-      {&TuneSetting::channels, &TuneSpace::channels},
-      {&TuneSetting::window, &TuneSpace::windows},
-      {&TuneSetting::queue_pairs, &TuneSpace::queue_pairs},
-  }};
+  constexpr std::array kAxes{Axis::chunk, Axis::channels, Axis::window, Axis::grain,
+                             Axis::queue_pairs};
   // Until every axis has been walked since the last step that was taken.
   std::size_t since = 0;
   for (std::size_t i = 0; since < kAxes.size() && left() > 0; i = (i + 1) % kAxes.size()) {
-    since = walk(at, kAxes[i].first, kAxes[i].second) ? 1 : since + 1;
+    since = walk(at, kAxes[i]) ? 1 : since + 1;
   }
 }
 

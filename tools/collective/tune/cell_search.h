@@ -40,15 +40,17 @@ class CellSearch {
                                 const std::optional<TuneSetting>& start);
 
  private:
-  using Axis = std::uint32_t TuneSetting::*;
-  using Values = std::vector<std::uint32_t> TuneSpace::*;
+  // `grain`: smaller chunks and more of them under way, and the reverse.
+  enum class Axis : std::uint8_t { chunk, channels, window, queue_pairs, grain };
 
   std::optional<std::vector<Trial>> emulate(std::vector<TuneSetting> settings);
   // Takes a better setting along one axis as long as there is one. Whether there was.
-  bool walk(Trial& at, Axis axis, Values values);
+  bool walk(Trial& at, Axis axis);
   void descend(Trial& at);
-  std::optional<TuneSetting> neighbour(const TuneSetting& at, Axis axis,
-                                       const std::vector<std::uint32_t>& values, bool up);
+  // The nearest setting that makes a difference.
+  std::optional<TuneSetting> neighbour(const TuneSetting& at, Axis axis, bool up);
+  // The next value of the axis, whether or not it makes a difference.
+  bool advance(TuneSetting& setting, Axis axis, bool up) const;
   std::size_t left() const;
 
   TrialRunner& runner_;
