@@ -19,7 +19,7 @@ TuneCell chosen(CollectiveOp op, std::uint64_t bytes, const std::string& schedul
   TuneCell cell;
   cell.op = op;
   cell.bytes = bytes;
-  cell.nccl = Trial{{schedule, 1 << 20, channels, 8, 1}, 1, {}};
+  cell.nccl = Trial{{schedule, 1 << 20, channels, 8, 1}, 1, 1, {}};
   return cell;
 }
 

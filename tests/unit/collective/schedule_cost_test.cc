@@ -21,8 +21,7 @@ ScheduleCost cost_on(const TuneGroup& group, CollectiveOp op, const std::string&
   auto made = workload::make_schedule(op, name, group.shape);
   REQUIRE(made.ok());
   const PlacedSchedule placed = place_schedule(made.value, group.nics, group.servers);
-  const auto ports = FabricLoad(group.scenario).ports(placed);
-  return {placed, ports.rounds, ports.all};
+  return {placed, FabricLoad(group.scenario).ports(placed)};
 }
 
 CostSplit one_part(const TuneGroup& group, CollectiveOp op, const std::string& name) {
@@ -72,6 +71,32 @@ TEST_CASE("schedule cost: two levels take turns on NVLink and NICs", "[jobs]") {
   CHECK(cost.nvlink ==
         Approx(2 * (g - 1) * kCost.nvlink_alpha + 2 * kBytes * (g - 1) / g * kCost.nvlink_beta)
             .epsilon(1e-9));
+}
+
+TEST_CASE("schedule cost: a port that few hops use bounds a ring of many", "[jobs]") {
+  // Of a ring of 2 servers of 8, one NIC of each carries 2 S (n - 1) / n in n - 1 turns.
+  const TuneGroup group =
+      tune_samples::group_on("topology = \"rail\"\nnics = 8\nservers = 2\nhosts_per_leaf = 2");
+  constexpr SendCost kNoLatency{0, 1e-10, 0, 1e-14};
+  const double bytes = 2.0 * kBytes * 15 / 16;
+  CHECK(cost_on(group, CollectiveOp::all_reduce, "ring")
+            .estimate({kBytes, 1, 1}, kNoLatency)
+            .total() == Approx(bytes * kNoLatency.beta).epsilon(1e-3));
+}
+
+TEST_CASE("schedule cost: a message takes one path, however many there are", "[jobs]") {
+  // Each of four spines has a quarter of a NIC's rate from each leaf.
+  const auto ring = [](const std::string& more) {
+    const TuneGroup group = tune_samples::group_on(
+        "topology = \"leaf_spine\"\nleaves = 2\nspines = 4\nhosts_per_leaf = 4\n"
+        "oversubscription = 4\n" +
+        more);
+    return one_part(group, CollectiveOp::all_gather, "ring").bandwidth;
+  };
+  const double hop = kBytes / 8.0 * kCost.beta;
+  // In seven steps a block passes the border of leaves twice, or once.
+  CHECK(ring("") == Approx((5 + 2 * 4) * hop).epsilon(1e-2));
+  CHECK(ring("load_balance = \"spray\"") == Approx(7 * hop).epsilon(1e-2));
 }
 
 TEST_CASE("schedule cost: parts follow one another by the busiest port or by the window",

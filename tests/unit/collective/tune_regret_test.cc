@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
@@ -154,7 +155,7 @@ TEST_CASE("tune: a search keeps to its number of emulations", "[jobs]") {
 // Some tens of minutes.
 TEST_CASE("tune: regret on five fabrics", "[.regret]") {
   const Fabric fabrics[] = {
-      {"rack of 24", "hosts = 24\nrate = \"200Gb/s\"", 311},
+      {"rack of 24", "hosts = 24\nrate = \"200Gb/s\"", 311, 4 << 20},
       {"leaf-spine 1:1, 36",
        "topology = \"leaf_spine\"\nleaves = 6\nspines = 6\nhosts_per_leaf = 6\nrate = \"200Gb/s\"",
        312, 1 << 20},
@@ -163,12 +164,14 @@ TEST_CASE("tune: regret on five fabrics", "[.regret]") {
        "oversubscription = 4",
        313, 1 << 20},
       {"rails 8 x 3",
-       "topology = \"rail\"\nnics = 8\nservers = 3\nhosts_per_leaf = 3\nrate = \"200Gb/s\"", 314},
+       "topology = \"rail\"\nnics = 8\nservers = 3\nhosts_per_leaf = 3\nrate = \"200Gb/s\"", 314,
+       4 << 20},
       {"fat tree, 4 pods of 4",
        "topology = \"fat_tree\"\npods = 4\nleaves = 2\nspines = 2\ncores = 4\nhosts_per_leaf = 2\n"
        "rate = \"200Gb/s\"",
        315, 4 << 20},
   };
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   fmt::print("{:<20} {:>7} {:<42} {:>10} {:<42} {:>10} {:>8} {:>6} {:>6} {:>5}\n", "fabric", "size",
              "best", "us", "chosen", "us", "regret %", "points", "emul.", "tune");
   for (const Fabric& fabric : fabrics) {
@@ -189,7 +192,6 @@ TEST_CASE("tune: regret on five fabrics", "[.regret]") {
                  fabric.name, config::format_bytes(plan.sizes[i]), setting_words(r.best.setting),
                  r.best.took_us, setting_words(r.chosen.setting), r.chosen.took_us, r.percent(),
                  r.points, r.emulations, r.evaluations);
-      std::fflush(stdout);
       CHECK(r.chosen.took_us <= r.standard.took_us);
       CHECK(r.percent() <= 3);
     }

@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint64_t kSmallStep = 1 << 10;
 constexpr std::uint64_t kLargeStep = 256 << 10;
 
-// Seconds of an all-gather by ring, in one part, whose neighbours are in different servers.
-config::Read<double> ring_seconds(const TuneGroup& group, std::uint64_t step,
-                                  const std::atomic<bool>& stop) {
+// An all-gather by ring, in one part, whose neighbours are in different servers.
+config::Read<Trial> run_ring(const TuneGroup& group, std::uint64_t step,
+                             const std::atomic<bool>& stop) {
   TuneGroup apart = group;
   config::WorkloadConfig& workload = apart.scenario.workload;
   workload.placement = "spread";
@@ -24,11 +24,11 @@ config::Read<double> ring_seconds(const TuneGroup& group, std::uint64_t step,
   const std::vector<Trial> trials = runner.run({&setting, 1});
   if (trials.empty()) return {};
   if (!trials[0].problem.empty()) {
-    return {0,
-            {fmt::format("ring of {} B a step, to fit the cost of a message: {}", step,
-                         trials[0].problem)}};
+    return {Trial{},
+            std::vector<std::string>{fmt::format(
+                "ring of {} B a step, to fit the cost of a message: {}", step, trials[0].problem)}};
   }
-  return {trials[0].took_us * 1e-6, {}};
+  return {trials[0], {}};
 }
 
 }  // namespace
@@ -39,15 +39,18 @@ config::Read<SendCost> fit_cost(const TuneGroup& group, const std::atomic<bool>&
   out.value.nvlink_alpha = static_cast<double>(fabric.nvlink_latency.count) * 1e-12;
   out.value.nvlink_beta = 8 / static_cast<double>(fabric.nvlink_rate.bps);
   if (fabric.hosts == fabric.nics) return out;  // one server: nothing is sent between NICs
-  std::array<double, 2> seconds{};
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    auto ring = ring_seconds(group, i == 0 ? kSmallStep : kLargeStep, stop);
+  std::array<Trial, 2> rings;
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    auto ring = run_ring(group, i == 0 ? kSmallStep : kLargeStep, stop);
     if (!ring.ok()) return {{}, std::move(ring.errors)};
-    seconds[i] = ring.value;
+    rings[i] = std::move(ring.value);
   }
-  const double steps = group.shape.ranks - 1;
-  out.value.beta = (seconds[1] - seconds[0]) / steps / static_cast<double>(kLargeStep - kSmallStep);
-  out.value.alpha = seconds[0] / steps - out.value.beta * static_cast<double>(kSmallStep);
+  // The median message, for one that shares a path with others or crosses a slow link holds up the
+  // ring.
+  out.value.beta = (rings[1].message_us - rings[0].message_us) * 1e-6 /
+                   static_cast<double>(kLargeStep - kSmallStep);
+  out.value.alpha = rings[0].took_us * 1e-6 / (group.shape.ranks - 1) -
+                    out.value.beta * static_cast<double>(kSmallStep);
   return out;
 }
 

@@ -14,9 +14,8 @@ const std::vector<CostModel::Known>& CostModel::schedules_of(workload::Collectiv
                                         {.aggregation = job.aggregation, .window = job.peers});
     if (!made.ok()) continue;
     const PlacedSchedule placed = place_schedule(made.value, group_.nics, group_.servers);
-    const FabricLoad::Ports ports = load_.ports(placed);
     at->second.push_back(
-        {std::string(name), std::move(made.value), ScheduleCost(placed, ports.rounds, ports.all)});
+        {std::string(name), std::move(made.value), ScheduleCost(placed, load_.ports(placed))});
   }
   return at->second;
 }

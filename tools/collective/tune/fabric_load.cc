@@ -1,5 +1,8 @@
 #include "tools/collective/tune/fabric_load.h"
 
+#include <map>
+#include <utility>
+
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 
@@ -40,20 +43,48 @@ std::vector<double> FabricLoad::times(const PlacedSchedule& placed, std::uint64_
   return picos;
 }
 
-FabricLoad::Ports FabricLoad::ports(const PlacedSchedule& placed) const {
+double FabricLoad::nic_time(std::uint64_t bytes) const {
+  const Rate nic{scenario_.fabric.rate.bps * scenario_.fabric.ports};
+  return static_cast<double>(
+      serialization_time(IdealClock(scenario_, 2).wire_bytes(bytes), nic).count);
+}
+
+std::vector<double> FabricLoad::paths(const PlacedSchedule& placed) const {
+  const auto& transfers = placed.schedule.transfers;
+  std::vector<double> factors(transfers.size(), 1);
+  const bool spread =
+      scenario_.fabric.load_balance != "ecmp" || scenario_.transport.multipath != "none";
+  if (spread || spec_.switches == 1) return factors;
+  const FabricIdeal ideal(scenario_, spec_, topology_);
+  const double nic = nic_time(kLargeBlock) - nic_time(kSmallBlock);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> known;
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    const workload::Transfer& t = transfers[i];
+    if (t.from == t.to || placed.inside(t)) continue;
+    const std::pair pair{placed.nics[t.from], placed.nics[t.to]};
+    const auto [at, added] = known.try_emplace(pair);
+    if (added) {
+      const Picos more = ideal.fct(pair.first, pair.second, kLargeBlock) -
+                         ideal.fct(pair.first, pair.second, kSmallBlock);
+      at->second = static_cast<double>(more.count) / nic;
+    }
+    factors[i] = at->second;
+  }
+  return factors;
+}
+
+PortLoads FabricLoad::ports(const PlacedSchedule& placed) const {
   const std::uint64_t blocks = placed.schedule.blocks;
   const std::vector<double> small = times(placed, blocks * kSmallBlock);
   const std::vector<double> large = times(placed, blocks * kLargeBlock);
-  const std::uint64_t more = blocks * (kLargeBlock - kSmallBlock);
-  const Rate nic{scenario_.fabric.rate.bps * scenario_.fabric.ports};
-  const double buffer =
-      static_cast<double>(serialization_time(IdealClock(scenario_, 2).wire_bytes(more), nic).count);
-  Ports ports;
+  const double buffer = nic_time(blocks * (kLargeBlock - kSmallBlock));
+  PortLoads ports;
   for (std::size_t i = 0; i < small.size(); ++i) {
     ports.rounds.push_back((large[i] - small[i]) / buffer);
   }
   ports.all = ports.rounds.back();
   ports.rounds.pop_back();
+  ports.paths = paths(placed);
   return ports;
 }
 

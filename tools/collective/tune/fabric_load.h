@@ -16,16 +16,15 @@ class FabricLoad {
  public:
   explicit FabricLoad(const config::Scenario& scenario);
 
-  // Of the busiest port, in buffers at the rate of a NIC.
-  struct Ports {
-    std::vector<double> rounds;
-    double all = 0;  // rounds together
-  };
-  Ports ports(const PlacedSchedule& placed) const;
+  PortLoads ports(const PlacedSchedule& placed) const;
 
  private:
   // Picoseconds of each round, then of all.
   std::vector<double> times(const PlacedSchedule& placed, std::uint64_t bytes) const;
+  // The slowest link of the one path that a message takes, unless packets are spread.
+  std::vector<double> paths(const PlacedSchedule& placed) const;
+  // Picoseconds of so many bytes at the rate of a NIC.
+  double nic_time(std::uint64_t bytes) const;
 
   config::Scenario scenario_;
   fabric::FabricSpec spec_;

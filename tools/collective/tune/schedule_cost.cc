@@ -70,7 +70,8 @@ PlacedSchedule place_schedule(workload::Schedule schedule, std::vector<std::uint
       round = std::max(round, placed.rounds[w] + (before.from == before.to ? 0 : 1));
     }
     placed.rounds.push_back(round);
-    placed.round_count = std::max(placed.round_count, round + 1);
+    // A copy at the end is no round.
+    if (t.from != t.to) placed.round_count = std::max(placed.round_count, round + 1);
   }
   placed.schedule = std::move(schedule);
   placed.nics = std::move(nics);
@@ -78,15 +79,14 @@ PlacedSchedule place_schedule(workload::Schedule schedule, std::vector<std::uint
   return placed;
 }
 
-ScheduleCost::ScheduleCost(const PlacedSchedule& placed, std::span<const double> port,
-                           double port_of_all)
-    : waits_(placed.schedule.waits), rounds_(placed.round_count), port_share_(port_of_all) {
+ScheduleCost::ScheduleCost(const PlacedSchedule& placed, const PortLoads& ports)
+    : waits_(placed.schedule.waits), rounds_(placed.round_count), port_share_(ports.all) {
   RoundLoads network(placed, false);
   RoundLoads nvlink(placed, true);
   std::vector<double> crowding;  // of a port between switches, over that of the busiest NIC
   for (std::uint32_t round = 0; round < rounds_; ++round) {
     const double nic = network.busiest(round);
-    crowding.push_back(nic > 0 ? std::max(1.0, port[round] / nic) : 1.0);
+    crowding.push_back(nic > 0 ? std::max(1.0, ports.rounds[round] / nic) : 1.0);
   }
   nvlink_share_ = nvlink.most_sent();
   const auto& transfers = placed.schedule.transfers;
@@ -95,9 +95,11 @@ ScheduleCost::ScheduleCost(const PlacedSchedule& placed, std::span<const double>
     const workload::Transfer& t = transfers[i];
     const std::uint32_t round = placed.rounds[i];
     Step step{t.from == t.to, placed.inside(t), 0, t.first_wait, t.waits};
-    if (!step.free) {
+    if (!step.free && step.inside) {
+      step.share = nvlink.around(round, t);
+    } else if (!step.free) {
       step.share =
-          step.inside ? nvlink.around(round, t) : network.around(round, t) * crowding[round];
+          std::max(network.around(round, t) * crowding[round], placed.share(t) * ports.paths[i]);
     }
     steps_.push_back(step);
     std::uint32_t before = 0;
@@ -107,7 +109,7 @@ ScheduleCost::ScheduleCost(const PlacedSchedule& placed, std::span<const double>
   }
 }
 
-// The longest chain of transfers.
+// The longest chain of transfers, or what the busiest port or NVLink has to carry.
 CostSplit ScheduleCost::part(double bytes, const SendCost& cost) const {
   std::vector<CostSplit> ends;
   ends.reserve(steps_.size());
@@ -127,6 +129,10 @@ CostSplit ScheduleCost::part(double bytes, const SendCost& cost) const {
     ends.push_back(end);
     if (end.total() > longest.total()) longest = end;
   }
+  const CostSplit port{cost.alpha, port_share_ * bytes * cost.beta, 0};
+  const CostSplit nvlink{0, 0, cost.nvlink_alpha + nvlink_share_ * bytes * cost.nvlink_beta};
+  if (port_share_ > 0 && port.total() > longest.total()) longest = port;
+  if (nvlink_share_ > 0 && nvlink.total() > longest.total()) longest = nvlink;
   return longest;
 }
 

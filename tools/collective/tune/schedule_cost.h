@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "tools/workload/schedules/schedule.h"
@@ -52,11 +51,17 @@ struct PlacedSchedule {
 PlacedSchedule place_schedule(workload::Schedule schedule, std::vector<std::uint32_t> nics,
                               std::vector<std::uint32_t> servers);
 
+// What the transfers put on the busiest port of a fabric, in buffers at the rate of a NIC
+// (fabric_load.h).
+struct PortLoads {
+  std::vector<double> rounds;
+  double all = 0;             // rounds together
+  std::vector<double> paths;  // by transfer: how much slower than a NIC its way is
+};
+
 class ScheduleCost {
  public:
-  // port: of each round, and of all of them together, in shares of the buffer; what the fabric
-  // makes of the transfers (fabric_load.h).
-  ScheduleCost(const PlacedSchedule& placed, std::span<const double> port, double port_of_all);
+  ScheduleCost(const PlacedSchedule& placed, const PortLoads& ports);
 
   CostSplit estimate(const PartCut& cut, const SendCost& cost) const;
 

@@ -11,17 +11,29 @@ namespace paceline::tools {
 
 namespace {
 
-Trial timed(const TuneSetting& setting, const ScenarioRun& run) {
-  Trial trial{setting, 0, {}};
+Trial timed(const TuneSetting& setting, workload::CollectiveOp op, const ScenarioRun& run) {
+  Trial trial{setting, 0, 0, {}};
   if (run.result.status != experiment::RunStatus::ok || !run.job) {
     trial.problem = run.result.reason.empty() ? "did not end" : run.result.reason;
     return trial;
   }
+  // With a root, ranks enter an iteration while others are in the one before: what the last to
+  // enter sees is not all of it.
+  const bool rooted =
+      op == workload::CollectiveOp::broadcast || op == workload::CollectiveOp::reduce;
   // The first iteration finds cold congestion control and is not counted.
   const auto& calls = run.job->calls;
   std::int64_t took = 0;
-  for (std::size_t c = 1; c < calls.size(); ++c) took += calls[c].took().count;
+  for (std::size_t c = 1; c < calls.size(); ++c) {
+    const Picos begin = rooted ? calls[c].first_entry : calls[c].last_entry;
+    took += (calls[c].end - begin).count;
+  }
   trial.took_us = static_cast<double>(took) / 1e6 / static_cast<double>(calls.size() - 1);
+  std::vector<std::int64_t> messages;
+  for (const FlowRow& row : run.flows) messages.push_back(row.fct.count);
+  const auto middle = messages.begin() + static_cast<std::ptrdiff_t>(messages.size() / 2);
+  std::nth_element(messages.begin(), middle, messages.end());
+  trial.message_us = static_cast<double>(*middle) / 1e6;
   return trial;
 }
 
@@ -52,7 +64,7 @@ Trial TrialRunner::emulate(const TuneSetting& setting) const {
   job.bytes = bytes_;
   job.iterations = iterations_ + 1;
   apply(setting, op_, job);
-  Trial refused{setting, 0, {}};
+  Trial refused{setting, 0, 0, {}};
   auto prepared = prepare(std::move(scenario));
   if (!prepared.ok()) {
     refused.problem = prepared.errors.front();
@@ -62,7 +74,7 @@ Trial TrialRunner::emulate(const TuneSetting& setting) const {
   control.stop = &stop_;
   const config::Scenario& ready = prepared.value.scenario;
   try {
-    return timed(setting, run_scenario(prepared.value, ready.cc, ready.seed, control));
+    return timed(setting, op_, run_scenario(prepared.value, ready.cc, ready.seed, control));
   } catch (const std::invalid_argument& error) {
     refused.problem = error.what();
     return refused;

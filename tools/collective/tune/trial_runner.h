@@ -26,8 +26,9 @@ struct TuneGroup {
 // One emulation.
 struct Trial {
   TuneSetting setting;
-  double took_us = 0;   // mean of the counted iterations
-  std::string problem;  // why there is no time
+  double took_us = 0;     // mean of the counted iterations
+  double message_us = 0;  // of the median message
+  std::string problem;    // why there is no time
   bool better_than(const Trial& other) const {
     return problem.empty() && (!other.problem.empty() || took_us < other.took_us);
   }
