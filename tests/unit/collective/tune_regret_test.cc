@@ -155,21 +155,22 @@ TEST_CASE("tune: a search keeps to its number of emulations", "[jobs]") {
 // Some tens of minutes.
 TEST_CASE("tune: regret on five fabrics", "[.regret]") {
   const Fabric fabrics[] = {
-      {"rack of 24", "hosts = 24\nrate = \"200Gb/s\"", 311, 4 << 20},
-      {"leaf-spine 1:1, 36",
-       "topology = \"leaf_spine\"\nleaves = 6\nspines = 6\nhosts_per_leaf = 6\nrate = \"200Gb/s\"",
-       312, 1 << 20},
+      {"rack of 20", "hosts = 20\nrate = \"100Gb/s\"", 511, 4 << 20},
+      {"leaf-spine 1:1, 24",
+       "topology = \"leaf_spine\"\nleaves = 4\nspines = 6\nhosts_per_leaf = 6\nrate = \"200Gb/s\"",
+       512, 1 << 20},
       {"leaf-spine 4:1, 32",
-       "topology = \"leaf_spine\"\nleaves = 2\nspines = 4\nhosts_per_leaf = 16\nrate = \"50Gb/s\"\n"
+       "topology = \"leaf_spine\"\nleaves = 2\nspines = 4\nhosts_per_leaf = 16\nrate = "
+       "\"100Gb/s\"\n"
        "oversubscription = 4",
-       313, 1 << 20},
-      {"rails 8 x 3",
-       "topology = \"rail\"\nnics = 8\nservers = 3\nhosts_per_leaf = 3\nrate = \"200Gb/s\"", 314,
+       513, 1 << 20},
+      {"rails 8 x 2",
+       "topology = \"rail\"\nnics = 8\nservers = 2\nhosts_per_leaf = 2\nrate = \"400Gb/s\"", 514,
        4 << 20},
       {"fat tree, 4 pods of 4",
        "topology = \"fat_tree\"\npods = 4\nleaves = 2\nspines = 2\ncores = 4\nhosts_per_leaf = 2\n"
        "rate = \"200Gb/s\"",
-       315, 4 << 20},
+       515, 1 << 20},
   };
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   fmt::print("{:<20} {:>7} {:<42} {:>10} {:<42} {:>10} {:>8} {:>6} {:>6} {:>5}\n", "fabric", "size",

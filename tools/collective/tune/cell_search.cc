@@ -101,33 +101,34 @@ void CellSearch::descend(Trial& at) {
   }
 }
 
-std::optional<CellResult> CellSearch::run(const std::vector<std::string>& ranked,
+std::optional<CellResult> CellSearch::run(const std::vector<TuneSetting>& ranked,
                                           const std::optional<TuneSetting>& start) {
   const config::JobConfig& job = runner_.group().scenario.workload.job;
   const std::string standard(workload::schedule_names(runner_.op()).front());
   std::vector<TuneSetting> first{setting_of(job, standard)};
-  for (std::size_t i = 0; i < std::min<std::size_t>(limits_.kept, ranked.size()); ++i) {
-    if (ranked[i] != standard) first.push_back(setting_of(job, ranked[i]));
-  }
-  const std::size_t schedules = first.size();
+  const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(limits_.kept, ranked.size()));
+  first.insert(first.end(), ranked.begin(), ranked.begin() + kept);
   if (start) first.push_back(*start);
   const auto begun = emulate(std::move(first));
   if (!begun) return std::nullopt;
   CellResult result;
   result.standard = begun->front();
-  result.kept.assign(begun->begin(), begun->begin() + static_cast<std::ptrdiff_t>(schedules));
+  result.kept.assign(begun->begin() + 1, begun->begin() + 1 + kept);
   result.best = fastest(*begun);
-  std::vector<Trial> roots{result.best};
-  for (const Trial& trial : *begun) {
-    const bool near = trial.took_us <= result.best.took_us * limits_.contender;
-    if (trial.problem.empty() && near && trial.setting.schedule != result.best.setting.schedule) {
-      roots.push_back(trial);
-    }
-  }
-  std::stable_sort(roots.begin() + 1, roots.end(),
+  // Of each schedule the fastest; the best one first.
+  std::vector<Trial> sorted = *begun;
+  std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Trial& a, const Trial& b) { return a.better_than(b); });
+  std::vector<Trial> roots;
+  for (const Trial& trial : sorted) {
+    const bool near = trial.took_us <= result.best.took_us * limits_.contender;
+    const bool there = std::any_of(roots.begin(), roots.end(), [&](const Trial& root) {
+      return root.setting.schedule == trial.setting.schedule;
+    });
+    if (trial.problem.empty() && near && !there) roots.push_back(trial);
+  }
   for (Trial& root : roots) {
-    if (root.problem.empty()) descend(root);
+    descend(root);
     if (root.better_than(result.best)) result.best = root;
   }
   result.evaluations = runner_.emulations();

@@ -15,14 +15,14 @@ struct SearchLimits {
   std::uint32_t evaluations = 48;  // most emulations of a cell
   double least_gain = 0.005;       // of a step that is taken
   std::uint32_t kept = 3;          // schedules that are emulated
-  // A schedule whose default setting takes longer than this times the best is not searched on.
+  // A schedule that begins with more than this times the time of the best is not searched on.
   double contender = 1.25;
 };
 
 struct CellResult {
   Trial standard;  // the operation's default schedule by the settings of the scenario
   Trial best;
-  std::vector<Trial> kept;  // schedules by the settings of the scenario
+  std::vector<Trial> kept;  // where schedules began
   std::size_t evaluations = 0;
 };
 
@@ -33,10 +33,10 @@ class CellSearch {
              std::function<void(std::size_t)> progress)
       : runner_(runner), space_(space), limits_(limits), progress_(std::move(progress)) {}
 
-  // ranked: schedules by what a model expects of them; of several cells by one runner, what one
-  // search has emulated the next has for nothing. start: where else to begin. Nothing once the
-  // runner is stopped.
-  std::optional<CellResult> run(const std::vector<std::string>& ranked,
+  // ranked: a setting of each schedule by what a model expects of them; of several cells by one
+  // runner, what one search has emulated the next has for nothing. start: where else to begin.
+  // Nothing once the runner is stopped.
+  std::optional<CellResult> run(const std::vector<TuneSetting>& ranked,
                                 const std::optional<TuneSetting>& start);
 
  private:

@@ -39,7 +39,7 @@ class TuneRun {
       std::optional<TuneSetting> start;
       std::optional<TuneSetting> nccl_start;
       for (const std::uint64_t bytes : plan_.sizes) {
-        TuneCell cell{op, bytes, model.estimates(op, bytes), {}, {}};
+        TuneCell cell{op, bytes, model.estimates(op, bytes, plan_.space.chunks), {}, {}};
         if (!search(cell, start, nccl_start)) return {std::move(out), {}};
         if (!cell.result.best.problem.empty()) {
           return {{},
@@ -68,14 +68,17 @@ class TuneRun {
       const double share = 2.0 * static_cast<double>(evaluations) / plan_.limits.evaluations;
       show_((done_ + weight(cell.bytes) * std::min(share, 0.95)) / all_, what);
     };
-    std::vector<std::string> ranked;
-    for (const Estimate& estimate : cell.estimates) ranked.push_back(estimate.schedule);
+    std::vector<TuneSetting> ranked;
+    for (const Estimate& estimate : cell.estimates) {
+      ranked.push_back(setting_of(plan_.group.scenario.workload.job, estimate.schedule));
+      ranked.back().chunk_bytes = estimate.chunk_bytes;
+    }
     auto found = CellSearch(runner, plan_.space, plan_.limits, shown).run(ranked, start);
     if (!found) return false;
     cell.result = std::move(*found);
     if (!plan_.for_nccl) return true;
-    std::erase_if(ranked, [&](const std::string& schedule) {
-      return nccl_algorithm(cell.op, schedule, plan_.group.shape).empty();
+    std::erase_if(ranked, [&](const TuneSetting& setting) {
+      return nccl_algorithm(cell.op, setting.schedule, plan_.group.shape).empty();
     });
     SearchLimits more = plan_.limits;
     more.evaluations += static_cast<std::uint32_t>(runner.emulations());

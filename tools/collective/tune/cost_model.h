@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace paceline::tools {
 
 struct Estimate {
   std::string schedule;
+  std::uint32_t chunk_bytes = 0;  // the one that the model expects most of
   CostSplit cost;
   std::uint32_t rounds = 0;
   std::uint32_t network_rounds = 0;
@@ -26,8 +28,10 @@ class CostModel {
   CostModel(const TuneGroup& group, const SendCost& cost)
       : group_(group), cost_(cost), load_(group.scenario) {}
 
-  // By the settings of the scenario; the lowest first.
-  std::vector<Estimate> estimates(workload::CollectiveOp op, std::uint64_t bytes);
+  // By the settings of the scenario but for the chunk, which is that of the scenario or one of
+  // `chunks`; the lowest first.
+  std::vector<Estimate> estimates(workload::CollectiveOp op, std::uint64_t bytes,
+                                  std::span<const std::uint32_t> chunks);
   const SendCost& cost() const { return cost_; }
 
  private:
@@ -37,6 +41,7 @@ class CostModel {
     ScheduleCost cost;
   };
 
+  Estimate estimate(const Known& known, std::uint64_t bytes, std::uint32_t chunk) const;
   const std::vector<Known>& schedules_of(workload::CollectiveOp op);
 
   const TuneGroup& group_;

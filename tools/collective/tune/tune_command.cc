@@ -192,8 +192,8 @@ void add_collective_explain(CLI::App& parent, int& exit_code) {
       ->type_name("BYTES")
       ->required();
   command->footer(
-      "What the model expects of each schedule by the settings of the scenario, and what those\n"
-      "took that were emulated.\n"
+      "What the model expects of each schedule by the chunk that it takes for the best, and what\n"
+      "those took that were emulated.\n"
       "Example:\n"
       "  paceline collective explain --set fabric.hosts=16 --operation all_reduce --size 64KiB\n"
       "Exit status: 0 good, 1 no collective runs, 2 bad input, 130 interrupted (nothing written).");

@@ -57,6 +57,7 @@ TuneJson cell_json(const TuneCell& cell) {
   for (const Estimate& estimate : cell.estimates) {
     TuneJson& row = json["estimates"].emplace_back();
     row["schedule"] = estimate.schedule;
+    row["chunk_bytes"] = estimate.chunk_bytes;
     row["latency_us"] = estimate.cost.latency * 1e6;
     row["bandwidth_us"] = estimate.cost.bandwidth * 1e6;
     row["nvlink_us"] = estimate.cost.nvlink * 1e6;
@@ -173,23 +174,28 @@ std::string explain_text(const CollectiveTunePlan& plan, const CollectiveTuneRes
   for (const TuneCell& cell : result.cells) {
     text += fmt::format("{} of {}, ", to_string(cell.op), config::format_bytes(cell.bytes)) +
             group_text(plan, result.cost);
-    text += fmt::format("{:<22} {:>6} {:>10} {:>11} {:>10} {:>11} {:>12}\n", "schedule", "rounds",
-                        "latency us", "bandwidth us", "NVLink us", "estimate us", "emulated us");
+    text += fmt::format("{:<22} {:>6} {:>7} {:>10} {:>12} {:>9} {:>11} {:>11}\n", "schedule",
+                        "rounds", "chunk", "latency us", "bandwidth us", "NVLink us", "estimate us",
+                        "emulated us");
     for (const Estimate& e : cell.estimates) {
       std::string emulated;
       for (const Trial& trial : cell.result.kept) {
         if (trial.setting.schedule != e.schedule) continue;
         emulated = trial.problem.empty() ? fmt::format("{:.2f}", trial.took_us) : trial.problem;
       }
-      text += fmt::format("{:<22} {:>6} {:>10.2f} {:>12.2f} {:>9.2f} {:>11.2f} {:>12}\n",
-                          e.schedule, e.rounds, e.cost.latency * 1e6, e.cost.bandwidth * 1e6,
-                          e.cost.nvlink * 1e6, e.cost.total() * 1e6, emulated);
+      text += fmt::format("{:<22} {:>6} {:>7} {:>10.2f} {:>12.2f} {:>9.2f} {:>11.2f} {:>11}\n",
+                          e.schedule, e.rounds, config::format_bytes(e.chunk_bytes),
+                          e.cost.latency * 1e6, e.cost.bandwidth * 1e6, e.cost.nvlink * 1e6,
+                          e.cost.total() * 1e6, emulated);
     }
     const Trial& best = cell.result.best;
+    const Trial& standard = cell.result.standard;
     text += fmt::format(
-        "\nFastest of {} emulations: {} with {}: {:.2f} us, {:.1f} % less than the default.\n{}\n",
-        cell.result.evaluations, best.setting.schedule, setting_text(best.setting), best.took_us,
-        gain_percent(cell.result), reason_of(cell));
+        "\nDefault: {}, {}: {}\n", standard.setting.schedule, setting_text(standard.setting),
+        standard.problem.empty() ? fmt::format("{:.2f} us", standard.took_us) : standard.problem);
+    text += fmt::format("Fastest of {} emulations: {}, {}: {:.2f} us, {:.1f} % less\n{}\n",
+                        cell.result.evaluations, best.setting.schedule, setting_text(best.setting),
+                        best.took_us, gain_percent(cell.result), reason_of(cell));
   }
   return text;
 }
