@@ -152,7 +152,7 @@ TEST_CASE("tune: a search keeps to its number of emulations", "[jobs]") {
   }
 }
 
-// Some tens of minutes.
+// Some minutes.
 TEST_CASE("tune: regret on five fabrics", "[.regret]") {
   const Fabric fabrics[] = {
       {"rack of 20", "hosts = 20\nrate = \"100Gb/s\"", 511, 4 << 20},
