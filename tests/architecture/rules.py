@@ -243,8 +243,13 @@ MAY_INCLUDE = {
     "tools/collective/rank": (
         "dataplane/base", "dataplane/config/command_line", "tools/workload/schedules",
     ),
+    # Which schedule and which settings a collective takes on a fabric.
+    "tools/collective/tune": BELOW_TOOLS + (
+        "tools/cli", "tools/run", "tools/workload", "tools/workload/job_plans", "tools/workload/schedules",
+    ),
     "tools/collective": BELOW_TOOLS + (
-        "tools/cli", "tools/collective/rank/json_lines", "tools/collective/rank/part_runner", "tools/run",
+        "tools/cli", "tools/collective/rank/json_lines", "tools/collective/rank/part_runner",
+        "tools/collective/tune", "tools/run",
         "tools/service_link/runtime_folder", "tools/workload", "tools/workload/schedules",
     ),
     "tools/job": BELOW_TOOLS + (

@@ -7,30 +7,12 @@
 #include <stdexcept>
 
 #include "dataplane/config/toml/quantity.h"
+#include "tools/collective/tune/tune_setting.h"
 #include "tools/run/scenario_run.h"
 
 namespace paceline::tools {
 
 namespace {
-
-// The key of [workload.job] that names the schedule.
-std::string& schedule_key(config::JobConfig& job, workload::CollectiveOp op) {
-  switch (op) {
-    case workload::CollectiveOp::reduce_scatter:
-      return job.reduce_scatter;
-    case workload::CollectiveOp::all_gather:
-      return job.all_gather;
-    case workload::CollectiveOp::all_to_all:
-      return job.all_to_all;
-    case workload::CollectiveOp::broadcast:
-      return job.broadcast;
-    case workload::CollectiveOp::reduce:
-      return job.reduce;
-    case workload::CollectiveOp::all_reduce:
-      break;
-  }
-  return job.all_reduce;
-}
 
 // A name of make_schedule, or a file of MSCCL XML.
 void use_schedule(config::JobConfig& job, workload::CollectiveOp op, const std::string& schedule) {

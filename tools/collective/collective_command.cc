@@ -14,6 +14,7 @@
 #include "tools/cli/cli.h"
 #include "tools/collective/collective_bench.h"
 #include "tools/collective/testbed_bench.h"
+#include "tools/collective/tune/tune_command.h"
 #include "tools/run/scenario_run.h"
 #include "tools/workload/schedules/schedule.h"
 
@@ -268,6 +269,8 @@ void add_collective_command(CLI::App& app, int& exit_code) {
         exit_code = kExitGood;
       });
   add_bench(*command, exit_code);
+  add_collective_tune(*command, exit_code);
+  add_collective_explain(*command, exit_code);
 }
 
 }  // namespace paceline::tools

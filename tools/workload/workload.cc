@@ -227,13 +227,6 @@ class Planner {
 
 using Plan = config::Read<MessagePlan>;
 
-Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
-                       std::uint64_t seed) {
-  const std::string& rule = scenario.workload.placement;
-  if (rule == "file") return inputs.placement;
-  return place_ranks(rule, config::server_shape(scenario.fabric), seed);
-}
-
 // One workload over all ranks, on their NICs.
 Plan placed_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                  std::uint64_t seed) {
@@ -285,6 +278,13 @@ std::uint32_t job_ranks(const config::Scenario& scenario) {
   const std::uint32_t nics = config::server_shape(scenario.fabric).all_nics();
   const config::BackgroundConfig& background = scenario.workload.background;
   return background.kind == "none" ? nics : nics - std::min(nics, background.storage_nics);
+}
+
+Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                       std::uint64_t seed) {
+  const std::string& rule = scenario.workload.placement;
+  if (rule == "file") return inputs.placement;
+  return place_ranks(rule, config::server_shape(scenario.fabric), seed);
 }
 
 config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {

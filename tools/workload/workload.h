@@ -41,6 +41,10 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario);
 // The NICs that a job may have: all but those of storage.
 std::uint32_t job_ranks(const config::Scenario& scenario);
 
+// The NIC of each rank.
+Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
+                       std::uint64_t seed);
+
 // The plan for a seed, sorted by (start, src, dst), between NICs: its ranks are placed. Errors
 // where the scenario asks for what cannot be (a receiver that the topology file does not have, more
 // messages than fit). `ideal` of the collectives is left 0: the world that runs the plan sets it.

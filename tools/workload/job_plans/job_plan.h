@@ -54,4 +54,11 @@ struct JobPlan {
 config::Read<JobPlan> plan_job(const Job& job, std::span<const std::uint32_t> servers,
                                const CollectiveSettings& settings, std::uint64_t most);
 
+// The group of ranks on these servers, by rank: as many of each server, one after the other; else
+// each rank counts as a server.
+GroupShape group_shape(std::span<const std::uint32_t> servers);
+
+// Into how many parts a collective is cut.
+std::uint64_t parts_of(const Schedule& schedule, std::uint64_t bytes, std::uint64_t chunk_bytes);
+
 }  // namespace paceline::workload

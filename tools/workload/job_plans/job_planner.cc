@@ -163,17 +163,10 @@ void JobPlanner::add_waits() {
   for (const auto& [op, before] : job_.waits) wait(op, out_.spans[before].end);
 }
 
-// Ranks of one server that follow one another, if all servers have as many.
 GroupShape JobPlanner::shape_of(const std::vector<std::uint32_t>& ranks) const {
-  const auto n = static_cast<std::uint32_t>(ranks.size());
-  std::uint32_t run = 1;
-  while (run < n && servers_[ranks[run]] == servers_[ranks[0]]) ++run;
-  if (n % run != 0) return {n, 1};
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const bool begins = i % run == 0;
-    if (i > 0 && begins == (servers_[ranks[i]] == servers_[ranks[i - 1]])) return {n, 1};
-  }
-  return {n, run};
+  std::vector<std::uint32_t> servers;
+  for (const std::uint32_t rank : ranks) servers.push_back(servers_[rank]);
+  return group_shape(servers);
 }
 
 const Schedule* JobPlanner::schedule_of(const CollectiveCall& call) {
@@ -208,10 +201,7 @@ void JobPlanner::add_call(std::uint32_t number) {
   if (ranks.size() < 2 || call.bytes == 0) return;  // each op ends where it begins
   const Schedule* const schedule = schedule_of(call);
   if (!errors_.empty()) return;
-  const std::uint64_t largest =
-      std::max<std::uint64_t>(1, settings_.chunk_bytes / largest_transfer(*schedule));
-  const std::uint64_t part_bytes = largest * schedule->blocks;
-  const std::uint64_t parts = (call.bytes + part_bytes - 1) / part_bytes;
+  const std::uint64_t parts = parts_of(*schedule, call.bytes, settings_.chunk_bytes);
   const std::uint64_t each = schedule->transfers.size() * (settings_.clear_to_send ? 2 : 1);
   if (parts > most_ || out_.plan.messages.size() + parts * (each + ranks.size()) > most_) {
     errors_.push_back(
@@ -332,6 +322,24 @@ void JobPlanner::check_ends() {
   if (circle.size() > kMostNamed)
     text += fmt::format("{} others and then for ", circle.size() - kMostNamed);
   errors_.push_back(text + op_text(job_, circle.front()));
+}
+
+GroupShape group_shape(std::span<const std::uint32_t> servers) {
+  const auto n = static_cast<std::uint32_t>(servers.size());
+  std::uint32_t run = 1;
+  while (run < n && servers[run] == servers[0]) ++run;
+  if (n % run != 0) return {n, 1};
+  for (std::uint32_t i = 1; i < n; ++i) {
+    const bool begins = i % run == 0;
+    if (begins == (servers[i] == servers[i - 1])) return {n, 1};
+  }
+  return {n, run};
+}
+
+std::uint64_t parts_of(const Schedule& schedule, std::uint64_t bytes, std::uint64_t chunk_bytes) {
+  const std::uint64_t block = std::max<std::uint64_t>(1, chunk_bytes / largest_transfer(schedule));
+  const std::uint64_t part_bytes = block * schedule.blocks;
+  return (bytes + part_bytes - 1) / part_bytes;
 }
 
 config::Read<JobPlan> plan_job(const Job& job, std::span<const std::uint32_t> servers,

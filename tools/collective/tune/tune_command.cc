@@ -1,0 +1,203 @@
+#include "tools/collective/tune/tune_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "control/experiment/results_file.h"
+#include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/driver/scenario/plugin_load.h"
+#include "tools/cli/cli.h"
+#include "tools/collective/tune/nccl_table.h"
+#include "tools/collective/tune/size_range.h"
+#include "tools/collective/tune/tune_text.h"
+
+namespace paceline::tools {
+
+namespace {
+
+struct CollectiveTuneOptions {
+  InputOptions input;
+  std::string operations;  // empty: that of the scenario
+  std::string sizes;
+  std::uint32_t iterations = 2;
+  std::uint32_t evaluations = SearchLimits{}.evaluations;
+  unsigned jobs = 0;
+  std::string table;
+  std::string json;
+  bool quiet = false;
+};
+
+std::vector<workload::CollectiveOp> read_operations(const std::string& list,
+                                                    std::vector<std::string>& errors) {
+  std::vector<workload::CollectiveOp> ops;
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string name = list.substr(begin, end - begin);
+    begin = end + 1;
+    const auto op = workload::find_collective_op(name);
+    if (!op) {
+      errors.push_back(fmt::format(
+          "--operation \"{}\": expected all_reduce, reduce_scatter, all_gather, all_to_all, "
+          "broadcast or reduce, several separated by commas",
+          name));
+    } else if (std::find(ops.begin(), ops.end(), *op) != ops.end()) {
+      errors.push_back(fmt::format("--operation {}: named twice; once is allowed", name));
+    } else {
+      ops.push_back(*op);
+    }
+  }
+  return ops;
+}
+
+config::Read<CollectiveTunePlan> read_tune_plan(const CollectiveTuneOptions& options) {
+  config::ReaderOptions reader = reader_options();
+  reader.overrides = options.input.overrides();
+  reader.overrides.insert(reader.overrides.begin(), "workload.kind=job");
+  auto scenario = options.input.file.empty()
+                      ? config::read_scenario_text("", "command line", ".", reader)
+                      : config::read_scenario_file(options.input.file, reader);
+  config::Read<CollectiveTunePlan> out;
+  out.errors = std::move(scenario.errors);
+  const config::JobConfig& job = scenario.value.workload.job;
+  if (out.errors.empty() && job.format != "collective") {
+    out.errors.emplace_back("workload.job.format: collectives alone are tuned, not a file");
+  }
+  CollectiveTunePlan& plan = out.value;
+  plan.operations =
+      read_operations(options.operations.empty() ? job.operation : options.operations, out.errors);
+  auto sizes = parse_size_range("sizes", options.sizes);
+  plan.sizes = std::move(sizes.value);
+  out.errors.insert(out.errors.end(), sizes.errors.begin(), sizes.errors.end());
+  for (const std::string& path : {options.table, options.json}) {
+    const auto unwritable = check_output(path);
+    out.errors.insert(out.errors.end(), unwritable.begin(), unwritable.end());
+  }
+  plan.for_nccl = !options.table.empty();
+  for (const workload::CollectiveOp op : plan.operations) {
+    if (!plan.for_nccl || !nccl_collective(op).empty()) continue;
+    out.errors.push_back(
+        fmt::format("--operation {}: NCCL's tuner does not choose it; without -o "
+                    "it is allowed",
+                    to_string(op)));
+  }
+  if (!out.errors.empty()) return out;
+  auto group = tune_group(scenario.value);
+  plan.group = std::move(group.value);
+  out.errors = std::move(group.errors);
+  plan.iterations = options.iterations;
+  plan.limits.evaluations = options.evaluations;
+  plan.jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  return out;
+}
+
+int run_tune(const CollectiveTuneOptions& options,
+             std::string (*text_of)(const CollectiveTunePlan&, const CollectiveTuneResult&)) {
+  const auto plan = read_tune_plan(options);
+  if (!plan.ok()) return report_errors(plan.errors);
+  const Interrupt interrupt;
+  ProgressLine line(options.quiet);
+  const double begin = wall_seconds();
+  const auto result = run_collective_tune(
+      plan.value, Interrupt::flag(), [&](double share, const std::string& what) {
+        const double spent = wall_seconds() - begin;
+        line.show(share, share > 0.01 ? spent / share - spent : std::nan(""), what);
+      });
+  line.clear();
+  if (Interrupt::flag().load()) {
+    fmt::print(stderr, "paceline: interrupted: nothing written\n");
+    return kExitInterrupted;
+  }
+  if (!result.ok()) {
+    report_errors(result.errors);
+    return kExitFailed;
+  }
+  try {
+    if (!options.table.empty()) {
+      experiment::write_results_file(options.table, nccl_table(plan.value, result.value.cells));
+    }
+    if (!options.json.empty()) {
+      experiment::write_results_file(options.json, collective_tune_json(plan.value, result.value));
+    }
+  } catch (const experiment::ResultsFileError& error) {
+    return report_errors(error.errors());
+  }
+  if (!options.quiet) fmt::print("{}", text_of(plan.value, result.value));
+  return kExitGood;
+}
+
+void add_common(CLI::App& command, CollectiveTuneOptions& options) {
+  options.input.add_to(command, "scenario with the fabric; [workload] may be missing", false);
+  command
+      .add_option("--iterations", options.iterations,
+                  "of each emulation, after one that is not counted")
+      ->capture_default_str()
+      ->check(CLI::Range(1U, 100'000U));
+  command.add_option("--evaluations", options.evaluations, "most emulations of a size")
+      ->capture_default_str()
+      ->check(CLI::Range(8U, 100'000U));
+  command.add_option("--json", options.json, "write all as JSON")->type_name("FILE.json");
+  command.add_option("-j,--jobs", options.jobs, "emulations at a time (default: one per core)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command.add_flag("-q,--quiet", options.quiet, "print nothing but errors");
+}
+
+}  // namespace
+
+void add_collective_tune(CLI::App& parent, int& exit_code) {
+  auto options = std::make_shared<CollectiveTuneOptions>();
+  options->sizes = "4KiB..64MiB";
+  CLI::App* command = parent.add_subcommand(
+      "tune", "choose schedule, chunk, channels, window and queue pairs by operation and size");
+  add_common(*command, *options);
+  command
+      ->add_option("--operation", options->operations,
+                   "which collectives, separated by commas (default: that of the scenario)")
+      ->type_name("NAME,...");
+  command->add_option("--sizes", options->sizes, "whole buffers of a rank")
+      ->capture_default_str()
+      ->type_name("FIRST..LAST[ step xN]");
+  command
+      ->add_option("-o,--out", options->table,
+                   "write the table of NCCL's example tuner; schedules that NCCL has")
+      ->type_name("TABLE.csv");
+  command->footer(
+      "A model of latency and bandwidth, fitted to the fabric, ranks the schedules; the best are\n"
+      "emulated and their settings searched, one at a time. Never slower than the default\n"
+      "schedule, which is always emulated. gain: share of the default's time that is saved.\n"
+      "Examples:\n"
+      "  paceline collective tune --set fabric.hosts=16 --sizes '4KiB..1MiB step x16'\n"
+      "  paceline collective tune configs/scenarios/all-reduce.toml \\\n"
+      "      --operation all_reduce,all_gather --sizes 64KiB..1MiB -o tuner.csv --json all.json\n"
+      "Exit status: 0 good, 1 no collective runs, 2 bad input, 130 interrupted (nothing written).");
+  command->callback(
+      [options, &exit_code] { exit_code = run_tune(*options, collective_tune_text); });
+}
+
+void add_collective_explain(CLI::App& parent, int& exit_code) {
+  auto options = std::make_shared<CollectiveTuneOptions>();
+  CLI::App* command = parent.add_subcommand(
+      "explain", "say why a schedule is the fastest for one operation and size");
+  add_common(*command, *options);
+  command->add_option("--operation", options->operations, "which collective")
+      ->type_name("NAME")
+      ->required();
+  command->add_option("--size", options->sizes, "the whole buffer of a rank")
+      ->type_name("BYTES")
+      ->required();
+  command->footer(
+      "What the model expects of each schedule by the chunk that it takes for the best, and what\n"
+      "those took that were emulated.\n"
+      "Example:\n"
+      "  paceline collective explain --set fabric.hosts=16 --operation all_reduce --size 64KiB\n"
+      "Exit status: 0 good, 1 no collective runs, 2 bad input, 130 interrupted (nothing written).");
+  command->callback([options, &exit_code] { exit_code = run_tune(*options, explain_text); });
+}
+
+}  // namespace paceline::tools

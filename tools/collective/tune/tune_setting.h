@@ -1,0 +1,43 @@
+// How a collective runs: what a tuner chooses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/config/scenario.h"
+#include "tools/workload/schedules/schedule.h"
+
+namespace paceline::tools {
+
+struct TuneSetting {
+  std::string schedule;
+  std::uint32_t chunk_bytes = 0;
+  std::uint32_t channels = 1;
+  std::uint32_t window = 1;
+  std::uint32_t queue_pairs = 1;
+  friend bool operator==(const TuneSetting&, const TuneSetting&) = default;
+};
+
+// The values that are tried, ascending.
+struct TuneSpace {
+  std::vector<std::uint32_t> chunks{64 << 10, 128 << 10, 256 << 10, 512 << 10,
+                                    1 << 20,  2 << 20,   4 << 20};
+  std::vector<std::uint32_t> channels{1, 2, 4};
+  std::vector<std::uint32_t> windows{2, 4, 8, 16, 32};
+  std::vector<std::uint32_t> queue_pairs{1, 2, 4};
+
+  // Settings of one schedule.
+  std::size_t points() const {
+    return chunks.size() * channels.size() * windows.size() * queue_pairs.size();
+  }
+};
+
+// The key of [workload.job] that names the schedule of an operation.
+std::string& schedule_key(config::JobConfig& job, workload::CollectiveOp op);
+
+// The settings of the scenario with another schedule.
+TuneSetting setting_of(const config::JobConfig& job, std::string schedule);
+void apply(const TuneSetting& setting, workload::CollectiveOp op, config::JobConfig& job);
+
+}  // namespace paceline::tools
