@@ -53,6 +53,11 @@ std::string limiter_text(const JobReport& report) {
   return shares.empty() ? shares : fmt::format("senders    held back by: {}\n", shares);
 }
 
+std::string name_of_kind(const CollectiveKind& kind) {
+  const std::string_view op = to_string(kind.call.op);
+  return kind.name == op ? kind.name : fmt::format("{} ({})", kind.name, op);
+}
+
 struct RankSums {
   Picos computing{0};
   Picos waiting{0};
@@ -110,16 +115,19 @@ std::string job_text(const JobReport& report) {
   }
   for (const Straggler& one : report.stragglers) text += straggler_text(one);
   if (report.kinds.empty()) return text;
-  text += fmt::format("\n{:<24} {:>6} {:>5} {:>10} {:>11} {:>11} {:>11} {:>9}\n", "collective",
+  const std::size_t shown = std::min(report.kinds.size(), kMostKinds);
+  std::vector<std::string> names{"collective"};
+  for (std::size_t i = 0; i < shown; ++i) names.push_back(name_of_kind(report.kinds[i]));
+  std::size_t width = 0;
+  for (const std::string& name : names) width = std::max(width, name.size());
+  text += fmt::format("\n{:<{}} {:>6} {:>5} {:>10} {:>11} {:>11} {:>11} {:>9}\n", names[0], width,
                       "calls", "ranks", "size", "ideal us", "took us", "waited us", "GB/s bus");
-  for (std::size_t i = 0; i < std::min(report.kinds.size(), kMostKinds); ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     const CollectiveKind& kind = report.kinds[i];
-    std::string name = kind.name;
-    const std::string_view op = to_string(kind.call.op);
-    if (name != op) name += fmt::format(" ({})", op);
-    text += fmt::format("{:<24} {:>6} {:>5} {:>10} {:>11.2f} {:>11.2f} {:>11.2f} {:>9.2f}\n", name,
-                        kind.calls, kind.call.ranks, config::format_bytes(kind.call.bytes),
-                        kind.ideal_us, kind.took_us, kind.waited_us, kind.bus_gbytes);
+    text += fmt::format("{:<{}} {:>6} {:>5} {:>10} {:>11.2f} {:>11.2f} {:>11.2f} {:>9.2f}\n",
+                        names[i + 1], width, kind.calls, kind.call.ranks,
+                        config::format_bytes(kind.call.bytes), kind.ideal_us, kind.took_us,
+                        kind.waited_us, kind.bus_gbytes);
   }
   if (report.kinds.size() > kMostKinds) {
     text += fmt::format("and {} others, which took less\n", report.kinds.size() - kMostKinds);
