@@ -95,7 +95,7 @@ TEST_CASE("job traffic: what is refused", "[cli]") {
   }
 }
 
-const std::string kRails = R"(schema = 1
+const std::string kRailsScenario = R"(schema = 1
 name = "rails"
 [fabric]
 hosts = 8
@@ -108,7 +108,7 @@ algorithm = "dcqcn"
 // The same messages between the same NICs, for which a fabric of two rails is the test.
 TEST_CASE("job export: what is written is read back by scenarios", "[cli]") {
   const Folder folder;
-  folder.write("s.toml", kRails + "kind = \"permutation\"\nmessage_bytes = \"20kB\"\n");
+  folder.write("s.toml", kRailsScenario + "kind = \"permutation\"\nmessage_bytes = \"20kB\"\n");
   const auto run = [&](JobWords words) {
     const Outcome outcome = paceline_command(folder, words);
     CAPTURE(words, outcome.err);
@@ -116,7 +116,7 @@ TEST_CASE("job export: what is written is read back by scenarios", "[cli]") {
     return outcome.out;
   };
   const auto flows = [&](const std::string& workload) {
-    folder.write("back.toml", kRails + workload);
+    folder.write("back.toml", kRailsScenario + workload);
     run({"emulate", "back.toml", "-q", "--flows-out", "f.csv"});
     return folder.read("f.csv");
   };
@@ -128,7 +128,7 @@ TEST_CASE("job export: what is written is read back by scenarios", "[cli]") {
   }
   CHECK(flows("kind = \"htsim\"\nmatrix_file = \"out.cm\"\nstart_unit = \"ps\"\n") == direct);
   CHECK(flows("kind = \"flows\"\nflows_file = \"out.hpcc\"\n") == direct);
-  folder.write("back.toml", kRails +
+  folder.write("back.toml", kRailsScenario +
                                 "kind = \"job\"\njob = { format = \"goal\", file = "
                                 "\"out.goal\" }\n");
   run({"emulate", "back.toml", "-q", "--flows-out", "f.csv"});
@@ -138,7 +138,7 @@ TEST_CASE("job export: what is written is read back by scenarios", "[cli]") {
 TEST_CASE("job export: what is refused", "[cli]") {
   const Folder folder;
   folder.write("s.toml",
-               kRails + "kind = \"job\"\njob = { bytes = \"80kB\", compute = \"9us\" }\n");
+               kRailsScenario + "kind = \"job\"\njob = { bytes = \"80kB\", compute = \"9us\" }\n");
   const auto refused = [&](JobWords words) {
     words.insert(words.begin(), {"job", "export", "s.toml", "--out", "out"});
     const Outcome outcome = paceline_command(folder, words);
