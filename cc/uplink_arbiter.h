@@ -28,13 +28,15 @@ struct ParamBlock;  // dispatch.h
 
 // A context's demand on the uplink.
 struct UplinkWant {
-  std::uint32_t limit_mbps = 0;    // min of grant and path rate; 0 while no grant is in force
-  std::uint32_t start_bytes = 0;   // wire bytes it asks to send without a grant, now
-  bool asks_start = false;         // start_bytes is a question that waits for its answer
-  bool active = false;             // scheduled bytes wait, or will once the start bytes are gone
-  bool awaits_grant = false;       // active, and the limit is not known yet
-  std::uint8_t weight = 1;         // share of the uplink relative to other contexts, >= 1
-  bool bulk = false;               // there is so much left that others' weights are to count
+  std::uint32_t limit_mbps = 0;   // min of grant and path rate; 0 while no grant is in force
+  std::uint32_t start_bytes = 0;  // wire bytes it asks to send without a grant, now
+  bool asks_start = false;        // start_bytes is a question that waits for its answer
+  bool active = false;            // scheduled bytes wait, or will once the start bytes are gone
+  bool awaits_grant = false;      // active, and the limit is not known yet
+  std::uint8_t weight = 1;        // share of the uplink relative to other contexts, >= 1
+  std::uint8_t traffic_class =
+      0;              // the transport's: of two that wait, the higher one is sent first
+  bool bulk = false;  // there is so much left that others' weights are to count
   std::uint32_t credit_bytes = 0;  // granted bytes that have piled up unused
   std::uint64_t left_bytes = 0;    // of plug-ins: to be sent
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;

@@ -7,6 +7,8 @@
 // (Charny, Clark, Jain: "Congestion control with explicit rate indication", ICC 1995), with the
 // exact water level instead of their advertised rate. Contexts that wait for their first grant
 // count as unlimited.
+// Classes: the scheduler sends higher traffic classes first, so they share first; the next class
+// shares what they leave, at least 1/64 of the rate.
 // Start bytes: one BDP in all may be outstanding without a grant; it refills at link rate. Contexts
 // that ask within one poll share it in whole packets, in turns, so that a host that starts towards
 // everybody does not put a BDP into every switch port.
@@ -55,6 +57,9 @@ class CadenceSender final : public UplinkArbiter {
 
   std::uint32_t limit_of(const Entry& entry) const;
   void share_uplink(std::int64_t now);
+  // Returns what of the capacity they use.
+  std::uint64_t share_among(std::int64_t now, std::span<cadence::Party> parties,
+                            std::uint64_t capacity);
   void deliver_changes(std::int64_t now, std::uint32_t context, std::uint32_t share,
                        std::uint32_t cap);
   void answer_starts(std::int64_t now);

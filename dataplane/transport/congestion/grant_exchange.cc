@@ -76,9 +76,10 @@ void GrantExchange::send_request(std::uint32_t index, const cc::Event& event, bo
 
 void GrantExchange::update_want(std::uint32_t index, const CongestionContext& context) {
   if (uplink_ == nullptr) return;
-  uplink_->update(
-      to_nanos(core_.now), index,
-      cc::uplink_want(context.algorithm, context.state.data(), core_.params_of(context)));
+  cc::UplinkWant want =
+      cc::uplink_want(context.algorithm, context.state.data(), core_.params_of(context));
+  want.traffic_class = context.traffic_class;
+  uplink_->update(to_nanos(core_.now), index, want);
 }
 
 void GrantExchange::forget_context(std::uint32_t index) {
