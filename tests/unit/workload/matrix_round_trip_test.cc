@@ -1,11 +1,9 @@
 // Plans written as matrices of htsim and read back: the same messages in an equivalent order.
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
-#include <numeric>
+#include <iterator>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dataplane/base/random.h"
