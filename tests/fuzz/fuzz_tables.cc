@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tools/workload/cdf.h"
+#include "tools/workload/exports/plan_order.h"
 #include "tools/workload/files/foreign_format.h"
 #include "tools/workload/files/hpcc_format.h"
 #include "tools/workload/files/htsim_matrix.h"
@@ -77,18 +78,16 @@ void read_matrix(std::string_view text) {
     require(flow.bytes != 0 && flow.start.count >= 0);
     require((flow.trigger == 0 && !flow.message) || flow.id != 0);
   }
-  const auto plan = plan_of_matrix(matrix, "fuzz");
+  auto plan = plan_of_matrix(matrix, "fuzz");
   if (!plan.ok()) return;
   const auto& messages = plan.value.messages;
-  require(messages.size() == matrix.flows.size());
-  for (const auto& message : messages) {
-    std::uint32_t at = message.after;
-    if (at != paceline::kNoMessage) require(messages.at(at).dst == message.src);
-    for (std::size_t steps = 0; at != paceline::kNoMessage; ++steps) {
-      require(steps < messages.size());
-      at = messages[at].after;
-    }
+  require(messages.size() >= matrix.flows.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    require(messages[i].computes == (i >= matrix.flows.size()));
   }
+  mark_awaited(plan.value);  // throws where a host cannot know what it waits for
+  const PlanOrder order(plan.value);
+  require(order.order().size() == messages.size());
 }
 
 }  // namespace

@@ -2,15 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tools/workload/files/text_table.h"
+#include "tools/workload/jobs/issue_order.h"
 
 namespace paceline::workload {
 
 namespace {
+
+// What fires a trigger: the arrival of a flow, or its completion at the sender.
+struct Firing {
+  std::uint32_t flow = 0;
+  bool sent = false;  // completion
+};
 
 // From triggers to messages that wait for one another.
 class MatrixPlan {
@@ -24,13 +32,13 @@ class MatrixPlan {
     }
     for (std::uint32_t i = 0; i < matrix_.flows.size(); ++i) {
       const HtsimFlow& f = matrix_.flows[i];
-      if (f.recv_done != 0) firing_[f.recv_done].push_back(i);
-      if (f.send_done != 0) firing_[f.send_done].push_back(i);
-      if (f.trigger != 0) ++waiting_[f.trigger];
+      if (f.recv_done != 0) uses_[f.recv_done].firings.push_back({i, false});
+      if (f.send_done != 0) uses_[f.send_done].firings.push_back({i, true});
+      if (f.trigger != 0) uses_[f.trigger].started.push_back(i);
+      message(f);
     }
-    for (const HtsimTrigger& t : matrix_.triggers) trigger(t);
-    for (std::uint32_t i = 0; i < matrix_.flows.size() && !errors_.full(); ++i) {
-      message(matrix_.flows[i]);
+    for (const HtsimTrigger& t : matrix_.triggers) {
+      if (!errors_.full()) trigger(t, uses_[t.id]);
     }
     if (errors_.empty()) check_beginnings();
     config::Read<MessagePlan> out;
@@ -40,29 +48,13 @@ class MatrixPlan {
   }
 
  private:
+  struct Uses {
+    std::vector<Firing> firings;
+    std::vector<std::uint32_t> started;  // flows
+  };
+
   void refuse(std::uint32_t line, const std::string& message) {
     errors_.add({source_, line, 1}, message);
-  }
-
-  void trigger(const HtsimTrigger& t) {
-    const auto waiting = waiting_.find(t.id);
-    if (waiting == waiting_.end()) return;
-    const std::size_t fired = firing_[t.id].size();
-    if (fired == 0) {
-      refuse(t.line, fmt::format("trigger {} starts flows and no flow fires it", t.id));
-    } else if (t.kind == HtsimTriggerKind::barrier && (t.count > 1 || fired > 1)) {
-      refuse(t.line,
-             fmt::format("trigger {} waits for {} firings of {} flows; a message here waits "
-                         "for one: allowed is count 1 and one flow",
-                         t.id, t.count, fired));
-    } else if (t.kind != HtsimTriggerKind::barrier && fired > 1) {
-      refuse(t.line,
-             fmt::format("{} flows fire trigger {}; a message here waits for one", fired, t.id));
-    } else if (t.kind == HtsimTriggerKind::multishot && waiting->second > 1) {
-      refuse(t.line, fmt::format("trigger {} starts one flow for each firing: {} wait, one flow "
-                                 "fires it",
-                                 t.id, waiting->second));
-    }
   }
 
   void message(const HtsimFlow& f) {
@@ -72,50 +64,177 @@ class MatrixPlan {
       const auto next = static_cast<std::uint32_t>(lanes_.size());
       m.lane = lanes_.try_emplace(f.id, next).first->second;
     }
-    if (f.trigger != 0) {
-      const std::vector<std::uint32_t>& firing = firing_[f.trigger];
-      if (firing.size() == 1) wait_for(f, firing[0], m);
-    }
     plan_.messages.push_back(m);
   }
 
-  void wait_for(const HtsimFlow& f, std::uint32_t before, PlannedMessage& m) {
-    const HtsimFlow& first = matrix_.flows[before];
-    if (first.send_done == f.trigger) {
-      refuse(first.line, fmt::format("send_done_trigger {} starts the flow of line {}; a message "
-                                     "here waits for one that its sender received: allowed is "
-                                     "recv_done_trigger",
-                                     f.trigger, f.line));
-    } else if (first.dst != f.src) {
-      refuse(f.line, fmt::format("{}->{} waits for {}->{} of line {}; a message here waits for one "
-                                 "that its sender received: allowed is a flow to {}",
-                                 f.src, f.dst, first.src, first.dst, first.line, f.src));
+  void trigger(const HtsimTrigger& t, Uses& uses) {
+    const std::size_t fired = uses.firings.size();
+    if (fired == 0) {
+      if (uses.started.empty()) return;
+      refuse(t.line, fmt::format("trigger {} starts flows and no flow fires it; allowed is one "
+                                 "with recv_done_trigger {} or send_done_trigger {}",
+                                 t.id, t.id, t.id));
+    } else if (t.kind == HtsimTriggerKind::barrier && t.count != fired) {
+      refuse(t.line, fmt::format("trigger {}: count = {}, and the flows fire it {} times; allowed "
+                                 "is count {}",
+                                 t.id, t.count, fired, fired));
+    } else if (t.kind == HtsimTriggerKind::oneshot && fired > 1) {
+      refuse(t.line, fmt::format("trigger {}: the flows fire it {} times; allowed is once for "
+                                 "oneshot, or barrier count {}",
+                                 t.id, fired, fired));
+    } else if (t.kind == HtsimTriggerKind::multishot) {
+      start_each(t, uses);
+    } else if (!uses.started.empty()) {
+      start_all(uses);
     }
-    m.after = before;
+  }
+
+  // One flow begins for each firing. Which firing is the first, the second and so on is known
+  // where there is one, and where each starts the flow that fires next.
+  void start_each(const HtsimTrigger& t, Uses& uses) {
+    const std::size_t fired = uses.firings.size();
+    if (uses.started.empty()) return;
+    if (uses.started.size() > fired) {
+      refuse(t.line, fmt::format("trigger {} starts one flow for each firing: {} wait, and the "
+                                 "flows fire it {} times; allowed are as many firings",
+                                 t.id, uses.started.size(), fired));
+      return;
+    }
+    if (fired > 1 && !put_in_order(uses)) {
+      refuse(t.line, fmt::format("trigger {}: multishot, and only a run tells the order of its {} "
+                                 "firings; allowed are one firing, firings of which each starts "
+                                 "the flow that fires next, or barrier count {}",
+                                 t.id, fired, fired));
+      return;
+    }
+    for (std::size_t i = 0; i < uses.started.size(); ++i) {
+      const std::uint32_t flow = uses.started[i];
+      if (is_at_host(flow, uses.firings[i])) plan_.messages[flow].after = uses.firings[i].flow;
+    }
+  }
+
+  // False: not every firing starts the flow that fires next.
+  bool put_in_order(Uses& uses) const {
+    std::vector<Firing> order;
+    std::unordered_map<std::uint32_t, Firing> by_flow;
+    for (const Firing& firing : uses.firings) {
+      if (matrix_.flows[firing.flow].trigger != trigger_of(firing)) order.push_back(firing);
+      by_flow[firing.flow] = firing;
+    }
+    if (order.size() != 1) return false;
+    for (std::size_t i = 0; i + 1 < uses.firings.size(); ++i) {
+      if (i == uses.started.size()) return false;
+      const auto next = by_flow.find(uses.started[i]);
+      if (next == by_flow.end()) return false;
+      order.push_back(next->second);
+    }
+    uses.firings = std::move(order);
+    return true;
+  }
+
+  std::uint32_t trigger_of(const Firing& firing) const {
+    const HtsimFlow& f = matrix_.flows[firing.flow];
+    return firing.sent ? f.send_done : f.recv_done;
+  }
+
+  std::uint32_t host_of(const Firing& firing) const {
+    const HtsimFlow& f = matrix_.flows[firing.flow];
+    return firing.sent ? f.src : f.dst;
+  }
+
+  // All flows begin when the last firing has happened: by way of a join if there are several of
+  // both.
+  void start_all(Uses& uses) {
+    drop_implied(uses.firings);
+    if (!are_at_one_host(uses)) return;
+    const std::vector<Firing>& firings = uses.firings;
+    std::uint32_t last = firings[0].flow;
+    if (firings.size() > 1) {
+      last = uses.started[0];
+      if (uses.started.size() > 1) {
+        last = static_cast<std::uint32_t>(plan_.messages.size());
+        const std::uint32_t host = host_of(firings[0]);
+        plan_.messages.push_back({.src = host, .dst = host, .computes = true});
+      }
+      plan_.messages[last].after = firings[0].flow;
+      for (std::size_t i = 1; i < firings.size(); ++i) {
+        plan_.joins.push_back({last, firings[i].flow});
+      }
+      if (uses.started.size() == 1) return;
+    }
+    for (const std::uint32_t flow : uses.started) plan_.messages[flow].after = last;
+  }
+
+  bool are_at_one_host(const Uses& uses) {
+    const Firing& first = uses.firings[0];
+    const auto other =
+        std::find_if(uses.firings.begin(), uses.firings.end(),
+                     [&](const Firing& firing) { return host_of(firing) != host_of(first); });
+    bool all = true;
+    for (const std::uint32_t flow : uses.started) {
+      if (errors_.full()) break;
+      const bool good =
+          is_at_host(flow, first) && (other == uses.firings.end() || is_at_host(flow, *other));
+      all = all && good;
+    }
+    return all;
+  }
+
+  // A flow that is complete has arrived. Firings of one flow follow one another, its arrival first.
+  static void drop_implied(std::vector<Firing>& firings) {
+    std::vector<Firing> kept;
+    for (const Firing& firing : firings) {
+      if (!kept.empty() && kept.back().flow == firing.flow) kept.pop_back();
+      kept.push_back(firing);
+    }
+    firings = std::move(kept);
+  }
+
+  // Triggers of htsim work across hosts at once; a host here knows of others what arrives.
+  bool is_at_host(std::uint32_t flow, const Firing& firing) {
+    const HtsimFlow& f = matrix_.flows[flow];
+    const HtsimFlow& awaited = matrix_.flows[firing.flow];
+    const std::uint32_t host = host_of(firing);
+    if (f.src == host) return true;
+    std::string allowed = fmt::format("a flow from host {}", host);
+    if (f.src == (firing.sent ? awaited.dst : awaited.src)) {
+      allowed += fmt::format(", or {} in line {}",
+                             firing.sent ? "recv_done_trigger" : "send_done_trigger", awaited.line);
+    }
+    refuse(f.line, fmt::format("{}->{} waits for the {} of {}->{} of line {}, which host {} knows "
+                               "of and host {} does not; allowed is {}",
+                               f.src, f.dst, firing.sent ? "completion" : "arrival", awaited.src,
+                               awaited.dst, awaited.line, host, f.src, allowed));
+    return false;
   }
 
   // Messages that wait for one another in a circle never begin.
   void check_beginnings() {
-    const auto& messages = plan_.messages;
-    std::vector<std::uint32_t> seen(messages.size(), kNoMessage);  // in the walk from this message
-    for (std::uint32_t i = 0; i < messages.size(); ++i) {
-      std::uint32_t at = i;
-      while (at != kNoMessage && seen[at] == kNoMessage) {
-        seen[at] = i;
-        at = messages[at].after;
-      }
-      if (at == kNoMessage || seen[at] != i) continue;
-      refuse(matrix_.flows[at].line, "this flow waits for itself, by the triggers of others");
+    const auto count = static_cast<std::uint32_t>(plan_.messages.size());
+    std::vector<OpPair> waits;
+    for (std::uint32_t id = 0; id < count; ++id) {
+      if (plan_.messages[id].after != kNoMessage) waits.emplace_back(id, plan_.messages[id].after);
     }
+    for (const Join& join : plan_.joins) waits.emplace_back(join.message, join.after);
+    sort_once(waits);
+    const auto circle = find_circle(count, waits, issue_order(count, waits));
+    if (circle.empty()) return;
+    // Joins have the highest numbers, and no join waits for another.
+    std::uint32_t next = circle[1 % circle.size()];
+    if (next >= matrix_.flows.size()) next = circle[2 % circle.size()];
+    const HtsimFlow& first = matrix_.flows[circle[0]];
+    refuse(first.line,
+           fmt::format("{}->{} waits for itself, by way of line {}; allowed are triggers without "
+                       "a circle",
+                       first.src, first.dst, matrix_.flows[next].line));
   }
 
   const HtsimMatrix& matrix_;
   const std::string& source_;
   TableErrors errors_;
   MessagePlan plan_;
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> firing_;  // flows, by trigger
-  std::unordered_map<std::uint32_t, std::uint32_t> waiting_;              // how many, by trigger
-  std::unordered_map<std::uint32_t, std::uint32_t> lanes_;                // by id
+  std::unordered_map<std::uint32_t, Uses> uses_;            // by trigger
+  std::unordered_map<std::uint32_t, std::uint32_t> lanes_;  // by id
 };
 
 }  // namespace

@@ -11,8 +11,11 @@
 
 namespace paceline::workload {
 
-// The same messages, where ours can wait as they do: for one message that its sender received.
-// Everything else is an error with its line.
+// The flows as messages of the same numbers, and joins behind them. A trigger of htsim starts flows
+// at any host at once; a message here waits for what its sender receives or has completed. A flow
+// that waits for the end of another at a third host, or at the other end of its own, is an error
+// with its line, as are failures, and triggers that a run cannot obey or of which only the run
+// tells what starts what.
 config::Read<MessagePlan> plan_of_matrix(const HtsimMatrix& matrix, const std::string& source);
 
 // A matrix file as a plan for that many hosts, which is the number of its nodes.

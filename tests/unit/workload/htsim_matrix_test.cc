@@ -54,6 +54,22 @@ std::size_t roots(const HtsimMatrix& matrix) {
                                                 [](const HtsimFlow& f) { return f.trigger == 0; }));
 }
 
+MatrixFigures figures_of(const MessagePlan& plan, std::size_t triggers) {
+  MatrixFigures out{plan.messages.size(), triggers, 0, 0};
+  std::map<std::uint32_t, std::uint32_t> senders;
+  for (const PlannedMessage& m : plan.messages) {
+    out.bytes += m.bytes;
+    out.fan_in = std::max(out.fan_in, ++senders[m.dst]);
+  }
+  return out;
+}
+
+std::size_t roots(const MessagePlan& plan) {
+  return static_cast<std::size_t>(
+      std::count_if(plan.messages.begin(), plan.messages.end(),
+                    [](const PlannedMessage& m) { return m.after == kNoMessage; }));
+}
+
 HtsimMatrix good_matrix(const std::string& text, std::string_view unit = "") {
   const auto read = parse_htsim_matrix(text, "m", unit);
   REQUIRE(read.errors == Lines{});
@@ -63,8 +79,6 @@ HtsimMatrix good_matrix(const std::string& text, std::string_view unit = "") {
 Lines matrix_errors(const std::string& text, std::string_view unit = "") {
   return parse_htsim_matrix(text, "m", unit).errors;
 }
-
-Lines plan_errors(const std::string& text) { return plan_of_matrix(good_matrix(text), "m").errors; }
 
 TEST_CASE("matrices of htsim: flows, triggers and bytes of its own files", "[workload]") {
   const std::map<std::string, MatrixFigures> files = {
@@ -91,6 +105,10 @@ TEST_CASE("matrices of htsim: flows, triggers and bytes of its own files", "[wor
     const HtsimMatrix matrix = good_matrix(matrix_text(name));
     CHECK(figures_of(matrix) == figures);
     for (const HtsimFlow& f : matrix.flows) CHECK(f.start.count == 0);
+    const auto plan = plan_of_matrix(matrix, "m");
+    REQUIRE(plan.errors == Lines{});
+    CHECK(figures_of(plan.value, matrix.triggers.size()) == figures);
+    CHECK(roots(plan.value) == roots(matrix));
   }
   CHECK(roots(good_matrix(matrix_text("alltoall_serial_16n.cm"))) == 16);
   CHECK(roots(good_matrix(matrix_text("foo2.cm"))) == 4);
@@ -194,67 +212,6 @@ TEST_CASE("matrices of htsim: what is wrong is named with its place", "[workload
                       "failure switch_type ROOF switch_id 1 link_id 1\n")
             .front() ==
         "m:5:1: expected `failure switch_type TOR|AGG|CORE switch_id NUMBER link_id NUMBER`");
-}
-
-TEST_CASE("matrices of htsim: a message waits for one that its sender received", "[workload]") {
-  const auto plan = plan_of_matrix(
-      good_matrix("Nodes 4\nConnections 3\nTriggers 1\n"
-                  "1->2 id 2 trigger 1 size 7\n0->1 id 1 start 2000 size 5 recv_done_trigger 1\n"
-                  "1->3 id 3 trigger 1 size 9\ntrigger id 1 oneshot\n"),
-      "m");
-  REQUIRE(plan.errors == Lines{});
-  const auto& messages = plan.value.messages;
-  REQUIRE(messages.size() == 3);
-  CHECK(messages[0].after == 1);
-  CHECK(messages[1].after == kNoMessage);
-  CHECK(messages[1].start.count == 2'000);
-  CHECK(messages[2].after == 1);
-  CHECK(messages[2].bytes == 9);
-  CHECK(messages[0].lane == kNoMessage);
-
-  // Messages of one connection share a queue pair, in order.
-  const auto reused = plan_of_matrix(good_matrix(matrix_text("test_cr_1f10m10p.cm")), "m");
-  REQUIRE(reused.errors == Lines{});
-  for (const PlannedMessage& m : reused.value.messages) CHECK(m.lane == 0);
-}
-
-TEST_CASE("matrices of htsim: what messages here cannot wait for is refused", "[workload]") {
-  CHECK(plan_errors("Nodes 4\nConnections 2\nTriggers 1\n"
-                    "0->1 id 1 start 0 size 5 send_done_trigger 1\n0->2 id 2 trigger 1 size 5\n"
-                    "trigger id 1 oneshot\n") ==
-        Lines{"m:4:1: send_done_trigger 1 starts the flow of line 5; a message here waits for one "
-              "that its sender received: allowed is recv_done_trigger"});
-  CHECK(plan_errors("Nodes 4\nConnections 2\nTriggers 1\n"
-                    "0->1 id 1 start 0 size 5 recv_done_trigger 1\n0->2 id 2 trigger 1 size 5\n"
-                    "trigger id 1 oneshot\n") ==
-        Lines{"m:5:1: 0->2 waits for 0->1 of line 4; a message here waits for one that its sender "
-              "received: allowed is a flow to 0"});
-  const std::string joined =
-      "Nodes 4\nConnections 3\nTriggers 1\n0->1 start 0 size 5 recv_done_trigger 1\n"
-      "2->1 start 0 size 5 recv_done_trigger 1\n1->3 id 3 trigger 1 size 5\n";
-  CHECK(plan_errors(joined + "trigger id 1 barrier count 2\n") ==
-        Lines{"m:7:1: trigger 1 waits for 2 firings of 2 flows; a message here waits for one: "
-              "allowed is count 1 and one flow"});
-  CHECK(plan_errors(joined + "trigger id 1 oneshot\n") ==
-        Lines{"m:7:1: 2 flows fire trigger 1; a message here waits for one"});
-  const std::string forked =
-      "Nodes 4\nConnections 3\nTriggers 1\n0->1 start 0 size 5 recv_done_trigger 1\n"
-      "1->2 id 2 trigger 1 size 5\n1->3 id 3 trigger 1 size 5\n";
-  CHECK(plan_errors(forked + "trigger id 1 barrier count 1\n").empty());
-  CHECK(plan_errors(forked + "trigger id 1 multishot\n") ==
-        Lines{"m:7:1: trigger 1 starts one flow for each firing: 2 wait, one flow fires it"});
-  CHECK(plan_errors("Nodes 4\nConnections 1\nTriggers 1\n0->1 id 1 trigger 1 size 5\n"
-                    "trigger id 1 oneshot\n") ==
-        Lines{"m:5:1: trigger 1 starts flows and no flow fires it"});
-  CHECK(plan_errors("Nodes 4\nConnections 2\nTriggers 2\n"
-                    "0->1 id 1 trigger 1 size 5 recv_done_trigger 2\n"
-                    "1->0 id 2 trigger 2 size 5 recv_done_trigger 1\n"
-                    "trigger id 1 oneshot\ntrigger id 2 oneshot\n") ==
-        Lines{"m:4:1: this flow waits for itself, by the triggers of others"});
-  CHECK(plan_errors("Nodes 4\nConnections 1\nFailures 1\n0->1 start 0 size 5\n"
-                    "failure switch_type AGG switch_id 3 link_id 0\n") ==
-        Lines{"m:5:1: a failed link; allowed is an [[event]] of the scenario"});
-  CHECK(plan_errors(matrix_text("alltoall_serial_16n.cm")).size() == 50);
 }
 
 TEST_CASE("a matrix of htsim is the workload of a scenario", "[workload]") {

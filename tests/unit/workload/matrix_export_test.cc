@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/unit/workload/export_samples.h"
+#include "tests/unit/workload/matrix_samples.h"
 #include "tools/workload/files/htsim_matrix.h"
 #include "tools/workload/matrix_plan.h"
 
@@ -19,96 +20,7 @@ namespace paceline::workload {
 namespace {
 
 using Catch::Matchers::Contains;
-
-std::string matrix_text(const MessagePlan& plan, std::uint32_t nodes = 8) {
-  const auto text = write_htsim_plan(plan, nodes, {});
-  REQUIRE(text.errors == ExportLines{});
-  CHECK(text.value.dropped_waits == 0);
-  return text.value.text;
-}
-
-HtsimMatrix matrix_of(const std::string& text) {
-  CAPTURE(text);
-  const auto matrix = parse_htsim_matrix(text, "m", "ps");
-  REQUIRE(matrix.errors == ExportLines{});
-  return matrix.value;
-}
-
-void check_matrix(const MessagePlan& plan, const HtsimMatrix& matrix) {
-  CHECK(matrix.flows.size() == flows_of(plan));
-  std::uint64_t bytes = 0;
-  for (const HtsimFlow& f : matrix.flows) bytes += f.bytes;
-  CHECK(bytes == bytes_of(plan));
-}
-
-// What is over when a message begins: twice the number of the flow, plus 1 where its sender knows.
-using Over = std::set<std::uint32_t>;
-
-void add_end(Over& over, const std::vector<Over>& before, std::uint32_t flow, std::size_t place,
-             bool sender) {
-  over.insert(before[place].begin(), before[place].end());
-  over.insert(2 * flow);
-  if (sender) over.insert(2 * flow + 1);
-}
-
-// Messages may wait for later ones, so that it takes several rounds.
-template <class Round>
-void until_steady(std::vector<Over>& over, Round round) {
-  for (std::vector<Over> before; before != over;) {
-    before = over;
-    round();
-  }
-}
-
-std::vector<Over> over_in_plan(const MessagePlan& plan) {
-  std::vector<Over> over(plan.messages.size());
-  std::vector<std::uint32_t> number;
-  std::uint32_t next = 0;
-  for (const PlannedMessage& m : plan.messages) number.push_back(m.computes ? 0 : next++);
-  const auto await = [&](std::uint32_t id, std::uint32_t after) {
-    const PlannedMessage& other = plan.messages[after];
-    if (other.computes) {
-      over[id].insert(over[after].begin(), over[after].end());
-    } else {
-      add_end(over[id], over, number[after], after, other.src == plan.messages[id].src);
-    }
-  };
-  until_steady(over, [&] {
-    for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
-      if (plan.messages[id].after != kNoMessage) await(id, plan.messages[id].after);
-    }
-    for (const Join& join : plan.joins) await(join.message, join.after);
-  });
-  std::vector<Over> flows;
-  for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
-    if (!plan.messages[id].computes) flows.push_back(over[id]);
-  }
-  return flows;
-}
-
-std::vector<Over> over_in_matrix(const HtsimMatrix& matrix) {
-  std::vector<Over> over(matrix.flows.size());
-  std::map<std::uint32_t, std::uint32_t> firings;
-  for (const HtsimFlow& f : matrix.flows) {
-    for (const std::uint32_t trigger : {f.recv_done, f.send_done}) ++firings[trigger];
-  }
-  for (const HtsimTrigger& t : matrix.triggers) {
-    CHECK(firings[t.id] == (t.kind == HtsimTriggerKind::barrier ? t.count : 1));
-    CHECK((t.kind == HtsimTriggerKind::barrier) == (firings[t.id] > 1));
-  }
-  until_steady(over, [&] {
-    for (std::uint32_t id = 0; id < matrix.flows.size(); ++id) {
-      const std::uint32_t trigger = matrix.flows[id].trigger;
-      if (trigger == 0) continue;
-      for (std::uint32_t other = 0; other < matrix.flows.size(); ++other) {
-        const HtsimFlow& f = matrix.flows[other];
-        if (f.recv_done == trigger) add_end(over[id], over, other, other, false);
-        if (f.send_done == trigger) add_end(over[id], over, other, other, true);
-      }
-    }
-  });
-  return over;
-}
+using namespace matrix_samples;
 
 // Messages without joins, and what they wait for, as they are numbered there.
 MessagePlan without_joins(const MessagePlan& plan) {
@@ -142,7 +54,7 @@ TEST_CASE("exports: a ring of one chunk as a matrix is the same plan", "[workloa
   for (const std::string& workload : {kRing, kJob + "all_reduce = \"ring\"\n"}) {
     CAPTURE(workload);
     const MessagePlan plan = plan_of_text(workload);
-    const HtsimMatrix matrix = matrix_of(matrix_text(plan));
+    const HtsimMatrix matrix = matrix_of(written_matrix(plan));
     check_matrix(plan, matrix);
     CHECK(matrix.flows.size() == 8 * 14);
     const auto back = plan_of_matrix(matrix, "m");
@@ -156,7 +68,7 @@ TEST_CASE("exports: workloads as matrices", "[workload]") {
                                       kJob + "all_reduce = \"double_tree\"\n"}) {
     CAPTURE(workload);
     const MessagePlan plan = plan_of_text(workload, 4);
-    const HtsimMatrix matrix = matrix_of(matrix_text(plan, 4));
+    const HtsimMatrix matrix = matrix_of(written_matrix(plan, 4));
     check_matrix(plan, matrix);
     CHECK(over_in_matrix(matrix) == over_in_plan(plan));
   }
@@ -227,7 +139,7 @@ TEST_CASE("exports: triggers of a matrix", "[workload]") {
                    sent(1, 3, 3000, 2), sent(1, 3, 4000, 3)};
   plan.joins = {{2, 1}};
   plan.messages[1].start = Picos{5000};
-  CHECK(matrix_text(plan, 4) ==
+  CHECK(written_matrix(plan, 4) ==
         "Nodes 4\nConnections 4\nTriggers 2\n"
         "0->1 id 1 start 0 size 1000 recv_done_trigger 1\n"
         "2->1 id 2 start 5000 size 2000 recv_done_trigger 1\n"
