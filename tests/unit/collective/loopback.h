@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -41,7 +43,7 @@ class LoopbackLink final : public RankLink {
   void write(std::uint32_t peer, std::uint64_t own_offset, std::uint64_t peer_offset,
              std::uint64_t bytes, std::uint32_t word) override;
   void tell(std::uint32_t peer, std::uint32_t word) override { write(peer, 0, 0, 0, word); }
-  void wait(std::vector<LinkEvent>& events) override { events.clear(); }
+  void wait(std::vector<LinkEvent>& events, LinkWake) override { events.clear(); }
 
  private:
   Network& network_;
@@ -69,14 +71,18 @@ class Network {
     return true;
   }
 
-  // Something happens. The rank that learns of it and what, if one does.
-  std::optional<std::pair<std::uint32_t, LinkEvent>> step() {
+  // Something happens. The rank that learns of it and what, if one does. `wakes` tells by what a
+  // rank is woken: acknowledgements alone do not reach those that wait for an arrival.
+  std::optional<std::pair<std::uint32_t, LinkEvent>> step(
+      const std::function<LinkWake(std::uint32_t)>& wakes) {
     std::vector<std::pair<std::size_t, int>> possible;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       if (!pairs_[i].posted.empty()) possible.emplace_back(i, 0);
       if (!pairs_[i].not_seen.empty()) possible.emplace_back(i, 1);
-      if (!pairs_[i].not_acknowledged.empty()) possible.emplace_back(i, 2);
+      const bool woken = wakes(static_cast<std::uint32_t>(i / ranks_)) == LinkWake::any;
+      if (woken && !pairs_[i].not_acknowledged.empty()) possible.emplace_back(i, 2);
     }
+    if (possible.empty()) throw std::runtime_error("all ranks sleep, and nothing wakes one");
     const auto [at, what] = possible[random_.below(possible.size())];
     const auto from = static_cast<std::uint32_t>(at / ranks_);
     const auto to = static_cast<std::uint32_t>(at % ranks_);

@@ -29,11 +29,14 @@ float contribution(std::uint32_t rank, std::uint64_t element, std::uint32_t iter
 
 CollectiveData::CollectiveData(const workload::Schedule& schedule, const PartCut& cut,
                                std::uint32_t rank, std::uint32_t window)
-    : schedule_(schedule), cut_(cut), rank_(rank), window_(window) {
+    : schedule_(schedule),
+      cut_(cut),
+      rank_(rank),
+      window_(std::min<std::uint64_t>(window, cut.parts())) {
   const std::uint64_t whole = schedule.blocks * cut.place_room();
   buffer(ScheduleBuffer::result).resize(whole);
   if (schedule.op == CollectiveOp::all_to_all) buffer(ScheduleBuffer::input).resize(whole);
-  buffer(ScheduleBuffer::scratch).resize(window * schedule.scratch * cut.part_room());
+  buffer(ScheduleBuffer::scratch).resize(window_ * schedule.scratch * cut.part_room());
 }
 
 bool CollectiveData::is_sum() const {
@@ -83,8 +86,9 @@ CollectiveData::Content CollectiveData::content_after(std::uint32_t place) const
 void CollectiveData::fill_place(ScheduleBuffer which, std::uint32_t place,
                                 std::uint32_t iteration) {
   const std::uint64_t first = cut_.block_begin(place);
+  const std::uint64_t count = cut_.block_elements(place);
   float* const out = buffer(which).data() + place * cut_.place_room();
-  for (std::uint64_t i = 0; i < cut_.block_elements(place); ++i) {
+  for (std::uint64_t i = 0; i < count; ++i) {
     out[i] = contribution(rank_, first + i, iteration);
   }
 }

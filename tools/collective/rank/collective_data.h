@@ -70,7 +70,7 @@ class CollectiveData {
   const workload::Schedule& schedule_;
   const PartCut& cut_;
   std::uint32_t rank_;
-  std::uint32_t window_;
+  std::uint64_t window_;                       // parts under way
   std::array<std::vector<float>, 3> buffers_;  // by ScheduleBuffer
 };
 

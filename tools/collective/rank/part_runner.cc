@@ -42,7 +42,9 @@ void PartRunner::list_transfers() {
     const Transfer& transfer = schedule_.transfers[t];
     if (transfer.from == rank_) own_.push_back(t);
     if (transfer.from == rank_ || transfer.to == rank_) ++finishes_;
-    if (transfer.to == rank_ && transfer.from != rank_) senders.insert(transfer.from);
+    if (transfer.to != rank_ || transfer.from == rank_) continue;
+    ++arrivals_;
+    senders.insert(transfer.from);
   }
   senders_.assign(senders.begin(), senders.end());
 }
@@ -54,6 +56,10 @@ void PartRunner::list_waiters() {
   }
   std::partial_sum(first_waiter_.begin(), first_waiter_.end(), first_waiter_.begin());
   waiters_.resize(first_waiter_.back());
+  for (const std::uint32_t t : own_) {
+    const bool to_other = schedule_.transfers[t].to != rank_;
+    if (to_other && first_waiter_[t] < first_waiter_[t + 1]) sends_wait_for_sends_ = true;
+  }
   std::vector<std::uint32_t> next(first_waiter_.begin(), first_waiter_.end() - 1);
   for (const std::uint32_t t : own_) {
     for (const std::uint32_t w : schedule_.waits_of(schedule_.transfers[t]))
@@ -65,7 +71,7 @@ void PartRunner::run(CollectiveData& data, RankLink& link) {
   begin(data, link);
   std::vector<LinkEvent> events;
   while (!done()) {
-    link.wait(events);
+    link.wait(events, wakes_by());
     for (const LinkEvent& event : events) take(event);
   }
 }
@@ -75,10 +81,15 @@ void PartRunner::begin(CollectiveData& data, RankLink& link) {
   link_ = &link;
   // A rank that neither sends nor receives has nothing to do.
   ended_ = finishes_ == 0 ? cut_.parts() : 0;
+  due_ = 0;
   if (done()) return;
   for (auto& slots : cleared_) slots.assign(window_, 1);
   for (std::uint64_t part = 0; part < begun_.size(); ++part) begin_part(part);
   begin_ready();
+}
+
+LinkWake PartRunner::wakes_by() const {
+  return due_ > 0 && !sends_wait_for_sends_ ? LinkWake::arrival : LinkWake::any;
 }
 
 void PartRunner::begin_part(std::uint64_t part) {
@@ -86,6 +97,7 @@ void PartRunner::begin_part(std::uint64_t part) {
   Begun& begun = begun_[slot];
   begun.part = part;
   begun.unfinished = finishes_;
+  due_ += arrivals_;
   begun.waits.resize(schedule_.transfers.size());
   begun.finished.assign(schedule_.transfers.size(), false);
   for (const std::uint32_t t : own_) {
@@ -149,6 +161,7 @@ void PartRunner::take(const LinkEvent& event) {
 
 void PartRunner::handle_transfer(const LinkEvent& event, const Step& step) {
   if (event.arrived) {
+    --due_;
     const std::uint64_t part = begun_[step.slot].part;
     const auto* const slot = reinterpret_cast<const float*>(
         link_->staging() + layout_.receive_slot(step.transfer, part));

@@ -37,6 +37,9 @@ class PartRunner {
   // The same step by step: begin, then every event of the link, until it is done.
   void begin(CollectiveData& data, RankLink& link);
   void take(const LinkEvent& event);
+  // By what a sleep ends. While transfers are due, acknowledgements can wait for the next of them:
+  // they end a part and release its slots, which nobody needs before all parts under way go on.
+  LinkWake wakes_by() const;
   bool done() const { return ended_ == cut_.parts(); }
 
   // What the operation waits for, for whoever reports that it does not go on.
@@ -76,6 +79,9 @@ class PartRunner {
   std::vector<std::uint32_t> own_;           // transfers that this rank sends
   std::vector<std::uint32_t> senders_;       // peers that send to it
   std::uint32_t finishes_ = 0;               // of a part: arrivals and acknowledgements
+  std::uint32_t arrivals_ = 0;               // of a part
+  std::uint64_t due_ = 0;                    // arrivals of the parts under way
+  bool sends_wait_for_sends_ = false;        // so acknowledgements release transfers
   std::vector<std::uint32_t> first_waiter_;  // by transfer, into waiters_
   std::vector<std::uint32_t> waiters_;       // own transfers that wait for it
   std::vector<Begun> begun_;                 // by slot

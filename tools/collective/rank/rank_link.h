@@ -24,6 +24,11 @@ struct LinkEvent {
   std::uint32_t word = 0;
 };
 
+enum class LinkWake : std::uint8_t {
+  any,
+  arrival,  // acknowledgements come with the next arrival
+};
+
 class RankLink {
  public:
   virtual ~RankLink() = default;
@@ -35,8 +40,9 @@ class RankLink {
                      std::uint64_t bytes, std::uint32_t word) = 0;
   // A word alone.
   virtual void tell(std::uint32_t peer, std::uint32_t word) = 0;
-  // Replaces `events` by what has happened since; waits until something has. Throws RankError.
-  virtual void wait(std::vector<LinkEvent>& events) = 0;
+  // Replaces `events` by what has happened since. Sleeps until `wake` where nothing has. Throws
+  // RankError.
+  virtual void wait(std::vector<LinkEvent>& events, LinkWake wake) = 0;
 };
 
 }  // namespace paceline::rank

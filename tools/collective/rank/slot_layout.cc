@@ -1,5 +1,7 @@
 #include "tools/collective/rank/slot_layout.h"
 
+#include <algorithm>
+
 namespace paceline::rank {
 
 namespace {
@@ -10,7 +12,7 @@ constexpr std::uint64_t kSlotAlignment = 64;
 
 SlotLayout::SlotLayout(const workload::Schedule& schedule, const PartCut& cut, std::uint32_t window)
     : schedule_(schedule),
-      window_(window),
+      window_(std::min<std::uint64_t>(window, cut.parts())),
       receive_at_(schedule.transfers.size()),
       send_at_(schedule.transfers.size()),
       received_(schedule.ranks),

@@ -1,6 +1,7 @@
 // Where in a rank's staging memory each transfer has its slot: every rank computes it alike, for
-// itself and for those that it sends to. Staging memory has `window` times the slots of what the
-// rank receives, then `window` times the slots of what it sends.
+// itself and for those that it sends to. Staging memory has the slots of what the rank receives, as
+// many times as parts are under way (`window`, or all parts if they are fewer), then those of what
+// it sends, as many times.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class SlotLayout {
 
  private:
   const workload::Schedule& schedule_;
-  std::uint32_t window_;
+  std::uint64_t window_;
   std::vector<std::uint64_t> receive_at_;  // by transfer, within a part
   std::vector<std::uint64_t> send_at_;
   std::vector<std::uint64_t> received_;  // by rank, bytes of a part

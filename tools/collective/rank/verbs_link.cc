@@ -226,6 +226,7 @@ void VerbsLink::post_receive(std::uint32_t peer) {
 void VerbsLink::post_send(std::uint32_t peer, ibv_send_wr& request, std::uint32_t word) {
   request.wr_id = std::uint64_t{peer} << kPeerShift | word;
   request.imm_data = htonl(word);
+  request.send_flags = IBV_SEND_SOLICITED;
   ibv_send_wr* bad = nullptr;
   const int error = ibv_post_send(peers_[peer].queue_pair, &request, &bad);
   if (error != 0) fail(fmt::format("a message to rank {}", peer), error);
@@ -272,14 +273,14 @@ bool VerbsLink::poll(std::vector<LinkEvent>& events) {
   return n > 0;
 }
 
-void VerbsLink::wait(std::vector<LinkEvent>& events) {
+void VerbsLink::wait(std::vector<LinkEvent>& events, LinkWake wake) {
   events.clear();
   for (int i = 0; i < kPolls; ++i) {
     if (poll(events)) return;
   }
   const double limit = seconds_now() + patience_;
   while (true) {
-    if (const int error = ibv_req_notify_cq(completions_, 0); error != 0) {
+    if (const int error = ibv_req_notify_cq(completions_, wake == LinkWake::arrival); error != 0) {
       fail("ibv_req_notify_cq", error);
     }
     if (poll(events)) return;

@@ -32,7 +32,7 @@ class VerbsLink final : public RankLink {
   void write(std::uint32_t peer, std::uint64_t own_offset, std::uint64_t peer_offset,
              std::uint64_t bytes, std::uint32_t word) override;
   void tell(std::uint32_t peer, std::uint32_t word) override;
-  void wait(std::vector<LinkEvent>& events) override;
+  void wait(std::vector<LinkEvent>& events, LinkWake wake) override;
 
  private:
   struct Peer {
