@@ -115,8 +115,8 @@ void CadenceSender::share_uplink(std::int64_t now) {
   const auto class_of = [this](const cadence::Party& party) {
     return entries_[party.id].want.traffic_class;
   };
-  std::stable_sort(parties_.begin(), parties_.end(),
-                   [&](const auto& a, const auto& b) { return class_of(a) > class_of(b); });
+  std::sort(parties_.begin(), parties_.end(),
+            [&](const auto& a, const auto& b) { return class_of(a) > class_of(b); });
   const std::uint64_t least = capacity / kLeastOfClass;
   for (auto begin = parties_.begin(); begin != parties_.end();) {
     const auto end = std::find_if(begin, parties_.end(), [&](const cadence::Party& other) {

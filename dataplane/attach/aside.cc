@@ -57,25 +57,28 @@ void Aside::start() {
 }
 
 void Aside::run(std::function<void()> work) {
+  if (!try_run(work)) work();
+}
+
+bool Aside::try_run(std::function<void()>& work) {
   State& state = *state_;
-  std::unique_lock lock(state.mutex);
+  const std::lock_guard lock(state.mutex);
   try {
     state.waiting.emplace_back();
   } catch (const std::bad_alloc&) {
-    lock.unlock();
-    work();
-    return;
+    return false;
   }
   state.waiting.back() = std::move(work);
   if (state.idle >= state.waiting.size() || state.threads == state.most_threads) {
     state.more.notify_one();
-    return;
+    return true;
   }
   try {
     start();
   } catch (const std::exception&) {
     state.more.notify_one();  // no more threads to be had: it waits for one of those there are
   }
+  return true;
 }
 
 void Aside::serve(State& state) {
@@ -109,10 +112,11 @@ void Aside::close_here(Descriptor descriptor, std::shared_ptr<const void> held) 
   std::function<void()> work;
   try {
     const auto owned = std::make_shared<Descriptor>();
-    work = [owned, held = std::move(held)] { owned->reset(); };
+    work = [owned, held] { owned->reset(); };
     *owned = std::move(descriptor);
   } catch (const std::bad_alloc&) {
-    return;  // closed here
+    descriptor.reset();
+    return;
   }
   run(std::move(work));
 }

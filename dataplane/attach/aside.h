@@ -56,6 +56,8 @@ class Aside {
   // On a thread that does nothing else meanwhile, or, where there is no memory to hand it over, at
   // once. `work` does not throw, and owns what it uses.
   void run(std::function<void()> work);
+  // The same, but false, and nothing is done, where there is no memory to hand it over.
+  bool try_run(std::function<void()>& work);
   // The other end of a socket sees at once that it is over. `held` is let go after the close.
   void close(Descriptor descriptor, std::shared_ptr<const void> held = {});
   // For a socket that other processes may have open, too: a listening one.

@@ -233,7 +233,7 @@ struct JobConfig {
 struct BackgroundConfig {
   std::string kind = "none";              // "none" | "checkpoint": ranks write | "dataset": read
   std::uint64_t bytes = 1 << 30;          // of a rank
-  std::uint32_t storage_nics = 8;         // the last ones
+  std::uint32_t storage_nics = 8;         // the last ranks
   std::uint64_t message_bytes = 4 << 20;  // to the storage NICs in turn
   std::uint32_t outstanding = 1;          // between a rank and a storage NIC
   std::uint32_t traffic_class = 1;

@@ -52,7 +52,7 @@ void QpStatePart::destroy(QueuePair& qp) {
     free_.push_back(&qp);
     qp = QueuePair(qp.number, least);
   } catch (const std::bad_alloc&) {
-    // It keeps its memory, and without a place in the list it is not used again.
+    // It keeps its memory; where it has no place in the list, it is not used again.
   }
 }
 

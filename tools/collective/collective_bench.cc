@@ -21,7 +21,7 @@ void use_schedule(config::JobConfig& job, workload::CollectiveOp op, const std::
   schedule_key(job, op) = is_file ? "" : schedule;
 }
 
-void fill_row(const ScenarioRun& run, BenchRow& row) {
+void fill_row(const ScenarioRun& run, workload::CollectiveOp op, BenchRow& row) {
   if (run.result.status != experiment::RunStatus::ok || !run.job) {
     row.problem = run.result.reason.empty() ? "interrupted" : run.result.reason;
     return;
@@ -29,9 +29,9 @@ void fill_row(const ScenarioRun& run, BenchRow& row) {
   const auto& calls = run.job->calls;
   const auto counted = static_cast<double>(calls.size() - 1);
   for (std::size_t c = 1; c < calls.size(); ++c) {
-    row.took_us += static_cast<double>(calls[c].took().count) / 1e6 / counted;
     row.ideal_us += static_cast<double>(calls[c].ideal.count) / 1e6 / counted;
   }
+  row.took_us = counted_mean_us(*run.job, op);
   const CollectiveKind& kind = run.job->kinds.front();
   row.algorithm_gbytes = static_cast<double>(row.bytes) / row.took_us / 1e3;
   row.bus_gbytes = row.algorithm_gbytes * bus_factor(kind.call);
@@ -44,6 +44,7 @@ config::Read<std::vector<BenchRow>> run_bench(
     const BenchPlan& plan, const std::atomic<bool>& stop,
     const std::function<void(const BenchProgress&)>& progress) {
   config::Read<std::vector<BenchRow>> out;
+  const workload::CollectiveOp op = *workload::find_collective_op(plan.operation);
   BenchProgress at;
   at.all = static_cast<std::uint32_t>(plan.sizes.size() * plan.schedules.size());
   for (const std::uint64_t bytes : plan.sizes) {
@@ -53,7 +54,7 @@ config::Read<std::vector<BenchRow>> run_bench(
       scenario.workload.job.operation = plan.operation;
       scenario.workload.job.bytes = bytes;
       scenario.workload.job.iterations = plan.iterations + 1;
-      use_schedule(scenario.workload.job, *workload::find_collective_op(plan.operation), schedule);
+      use_schedule(scenario.workload.job, op, schedule);
       auto prepared = prepare(std::move(scenario));
       if (!prepared.ok()) return {{}, std::move(prepared.errors)};
       BenchRow row;
@@ -69,7 +70,7 @@ config::Read<std::vector<BenchRow>> run_bench(
       try {
         fill_row(run_scenario(prepared.value, prepared.value.scenario.cc,
                               prepared.value.scenario.seed, control),
-                 row);
+                 op, row);
       } catch (const std::invalid_argument& error) {
         return {{}, {error.what()}};
       }

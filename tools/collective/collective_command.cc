@@ -164,7 +164,10 @@ int run_bench_command(const BenchOptions& options) {
   BenchPlan plan;
   plan.scenario = std::move(read.value);
   if (errors.empty() && plan.scenario.workload.job.format != "collective") {
-    errors.emplace_back("workload.job.format: a bench runs collectives alone, not a file");
+    errors.emplace_back("workload.job.format: expected \"collective\"");
+  }
+  if (errors.empty() && plan.scenario.workload.background.kind != "none") {
+    errors.emplace_back("workload.background.kind: expected \"none\" where collectives are timed");
   }
   plan.operation = options.operation;
   plan.iterations = options.iterations;

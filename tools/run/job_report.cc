@@ -258,9 +258,9 @@ class JobReader {
     Picos begin = kNever;
     for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
       if (plan.messages[id].job != kBackgroundTag) continue;
+      if (records_[id].completed.count < 0) continue;
       out.background.bytes += plan.messages[id].bytes;
       begin = earlier(begin, plan.messages[id].start);
-      if (records_[id].completed.count < 0) return;
       out.background.took = later(out.background.took, records_[id].completed - begin);
     }
   }
@@ -344,6 +344,17 @@ class JobReader {
 };
 
 }  // namespace
+
+double counted_mean_us(const JobReport& report, workload::CollectiveOp op) {
+  const bool rooted =
+      op == workload::CollectiveOp::broadcast || op == workload::CollectiveOp::reduce;
+  std::int64_t took = 0;
+  for (std::size_t c = 1; c < report.calls.size(); ++c) {
+    const CollectiveTime& call = report.calls[c];
+    took += (call.end - (rooted ? call.first_entry : call.last_entry)).count;
+  }
+  return static_cast<double>(took) / 1e6 / static_cast<double>(report.calls.size() - 1);
+}
 
 double bus_factor(const JobPlan::Call& call) {
   const double n = call.ranks;

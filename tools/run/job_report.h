@@ -82,7 +82,7 @@ struct Straggler {
   static constexpr std::uint32_t kNobody = 0xFFFF'FFFF;
 };
 
-// What storage and ranks exchanged besides.
+// What storage and ranks exchanged besides, in messages that ended.
 struct BackgroundTime {
   std::uint64_t bytes = 0;
   Picos took{0};  // from its start to the end of the last message that ended
@@ -102,6 +102,11 @@ struct JobReport {
   std::vector<NicPace> nics;  // by NIC
   std::vector<Straggler> stragglers;
 };
+
+// The mean time of a call of the operation, without the first, which finds cold congestion control.
+// With a root, ranks enter a call while others are in the one before: it counts from the first
+// entry, else from the last.
+double counted_mean_us(const JobReport& report, workload::CollectiveOp op);
 
 JobReport report_job(const workload::Job& job, const workload::JobPlan& plan,
                      const VirtualWorld& world);

@@ -354,10 +354,14 @@ config::Read<JobPlan> make_job_plan(const config::Scenario& scenario, const Work
   const std::uint64_t beside = background_messages(background, ranks);
   CollectiveSettings settings = collective_settings(scenario.workload.job);
   if (inputs.schedule) settings.custom = &*inputs.schedule;
-  auto out = plan_job(job, servers, settings, kMostMessages - std::min(beside, kMostMessages));
-  if (out.ok() && out.value.plan.messages.size() + beside > kMostMessages) {
-    out.errors.push_back(fmt::format(kTooMany, static_cast<double>(beside), kMostMessages));
+  if (beside > kMostMessages) {
+    const std::string many = fmt::format(kTooMany, static_cast<double>(beside), kMostMessages);
+    return {
+        {},
+        {fmt::format("scenario \"{}\": workload.background: {}; larger message_bytes make fewer",
+                     scenario.name, many)}};
   }
+  auto out = plan_job(job, servers, settings, kMostMessages - beside);
   for (std::string& error : out.errors) {
     error = fmt::format("scenario \"{}\": {}", scenario.name, error);
   }

@@ -17,7 +17,7 @@ constexpr auto kBackgroundKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.background.kind),
      .choices = kBackgroundKinds,
      .used_by = "job",
-     .meaning = "Besides the job ranks write a checkpoint to storage, or storage sends them data."},
+     .meaning = "Beside the job, ranks write a checkpoint to storage, or storage sends them data."},
     {.path = "workload.background.bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(workload.background.bytes),
@@ -25,14 +25,15 @@ constexpr auto kBackgroundKeys = std::to_array<KeySpec>({
      .max = 1e15,
      .used_by = "job",
      .meaning =
-         "Of each rank. A checkpoint has 14 bytes a parameter (weights, optimizer), over all "
+         "Bytes of each rank. A checkpoint has 14 bytes a parameter (weights, optimizer), over all "
          "ranks."},
     {.path = "workload.background.storage_nics",
      .field = PACELINE_FIELD(workload.background.storage_nics),
      .min = 1,
      .max = kHostLimit - 2,
      .used_by = "job",
-     .meaning = "The last NICs are storage; the others are the job's ranks."},
+     .meaning =
+         "The last ranks, where `placement` puts them, are storage; the others have the job."},
     {.path = "workload.background.message_bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(workload.background.message_bytes),

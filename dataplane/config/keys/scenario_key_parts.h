@@ -8,8 +8,8 @@
 
 namespace paceline::config {
 
-// Rows of [fabric], [transport], [workload.job] and [workload.job.model], in the order of the
-// reference page.
+// Rows of [fabric], [transport], [workload.job], [workload.job.model] and [workload.background],
+// in the order of the reference page.
 std::span<const KeySpec> fabric_keys();
 std::span<const KeySpec> transport_keys();
 std::span<const KeySpec> job_keys();

@@ -49,7 +49,7 @@ constexpr auto kTrainingKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 1 << 24,
      .used_by = "job",
-     .meaning = "Tokens that there are."},
+     .meaning = "Tokens of the vocabulary."},
     {.path = "workload.job.model.experts",
      .field = PACELINE_FIELD(workload.job.model.experts),
      .min = 0,
@@ -171,14 +171,14 @@ constexpr auto kTrainingKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = 8,
      .used_by = "job",
-     .meaning = "Of a gradient when it is reduced."},
+     .meaning = "Bytes of a gradient when it is reduced."},
     {.path = "workload.job.model.merge_layers",
      .field = PACELINE_FIELD(workload.job.model.merge_layers),
      .min = 1,
      .max = 1024,
      .used_by = "job",
-     .meaning =
-         "So many layers are one, whose computing and collectives are the sums: fewer messages."},
+     .meaning = "Layers that are merged into one, whose computing and collectives are the sums: "
+                "fewer messages."},
 });
 
 }  // namespace

@@ -76,8 +76,8 @@ PortPlan::PortPlan(const MessagePlan& plan, const fabric::FabricSpec& spec,
     std::vector<std::uint32_t> best_way;
     std::pair<double, double> least;
     for (std::uint32_t c = 0; c < kCandidates; ++c) {
-      const auto port =
-          static_cast<std::uint16_t>(kFirstSourcePort + ((first + c * kStep) & 0x3FFF));
+      const std::uint16_t port =
+          wire::source_port_from_entropy(static_cast<std::uint32_t>(first + c * kStep));
       std::vector<std::uint32_t> way = loads.way(src, dst, port);
       const std::pair<double, double> load = loads.load(way);
       if (c == 0 || load < least) {

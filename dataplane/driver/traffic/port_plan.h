@@ -1,5 +1,5 @@
-// UDP source ports of connections, chosen so that those of a fabric which hashes them spread evenly
-// over equal paths.
+// UDP source ports of connections, chosen so that connections spread evenly over the equal paths of
+// a fabric that hashes ports.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,6 @@
 #include "dataplane/fabric/topology/topology.h"
 
 namespace paceline {
-
-// The first port of those that RoCEv2 connections use.
-inline constexpr std::uint16_t kFirstSourcePort = 0xC000;
 
 // A port near `port` that names plane `number` modulo the number of planes.
 std::uint16_t on_plane(std::uint16_t port, std::uint32_t number, std::uint32_t planes);

@@ -28,7 +28,6 @@ std::uint64_t events_to_next_look(std::uint64_t hops, std::uint64_t max_hops) {
   const std::uint64_t left = hops < max_hops ? max_hops - hops : 0;
   return std::clamp<std::uint64_t>(left / 16, 1, kHousekeeping);
 }
-// RoCEv2 source ports: the dynamic range (annex A17).
 
 // Pops per simulated microsecond, if the busiest port is busy throughout: about five events a
 // packet (two links each way and the pacer). Only the width of the event queue's slots depends on
@@ -260,7 +259,7 @@ std::uint32_t VirtualWorld::connect(Picos now, const PlannedMessage& message) {
   transport::Engine& engine_b = b.engine;
   const std::uint32_t qb = engine_b.create_qp(config);
   const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
-  auto port = static_cast<std::uint16_t>(kFirstSourcePort + (entropy & 0x3FFF));
+  std::uint16_t port = wire::source_port_from_entropy(static_cast<std::uint32_t>(entropy));
   if (scenario_.transport.planes == "pinned")
     port = on_plane(port, connections_, setup_.engine.planes);
   if (ports_ != nullptr) port = ports_->port_of(message).value_or(port);

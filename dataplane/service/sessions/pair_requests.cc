@@ -130,6 +130,8 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   config.receive_cq = &pair.receive_cq->adapter->queue();
   config.receive_queue =
       pair.srq == nullptr ? &pair.receives->queue() : &pair.srq->receives->queue();
+  attach::CreateQpReply answer;
+  reply.make_room(sizeof answer);
   std::uint32_t number = 0;
   const bool ran = state_.on_worker([&](Picos now) {
     number = state_.engine().create_qp(config);
@@ -155,7 +157,6 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   if (pair.srq != nullptr) ++pair.srq->uses;
   pair.values.handle = handle;
 
-  attach::CreateQpReply answer;
   answer.handle = handle;
   answer.qp_number = number;
   answer.doorbell = *bell;
@@ -170,7 +171,7 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
     answer.receive_segments = receive_segments;
   }
   reply.put(answer);
-  reply.descriptors = {pair.memory.descriptor()};
+  reply.descriptors.assign(1, pair.memory.descriptor());
   return {};
 }
 

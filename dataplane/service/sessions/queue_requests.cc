@@ -45,13 +45,14 @@ Status QueueRequests::create_cq(const attach::Message& request, Reply& reply) {
   queue.adapter = std::make_unique<CompletionAdapter>(
       handle, shape, queue.memory.data(), channel == nullptr ? -1 : channel->pipe.writing.get(),
       r.cookie);
+  reply.make_room(sizeof(attach::CqReply));
   if (!state_.on_worker([&](Picos) { state_.worker_session->add(*queue.adapter); }))
     return worker_gone();
   no_queue.keep();
   not_counted.keep();
   if (channel != nullptr) ++channel->uses;
   reply.put(attach::CqReply{handle, shape.slots});
-  reply.descriptors = {queue.memory.descriptor()};
+  reply.descriptors.assign(1, queue.memory.descriptor());
   return {};
 }
 
@@ -134,6 +135,8 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   new (srq.memory.data()) attach::WorkQueueHeader;
   srq.receives = std::make_unique<SharedReceives>(handle, WorkQueueView(srq.memory.data(), shape),
                                                   srq.segments);
+  attach::SrqReply answer;
+  reply.make_room(sizeof answer);
   // The limit of a new queue is not armed (ibv_create_srq ignores it); modify_srq arms it.
   if (!state_.on_worker([&](Picos) { state_.worker_session->add(*srq.receives, *bell); }))
     return worker_gone();
@@ -141,7 +144,6 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   not_counted.keep();
   no_bell.keep();
   ++pd->uses;
-  attach::SrqReply answer;
   answer.handle = answer.number = handle;
   answer.doorbell = *bell;
   answer.slots = shape.slots;
@@ -149,7 +151,7 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   answer.requests = srq.requests;
   answer.segments = srq.segments;
   reply.put(answer);
-  reply.descriptors = {srq.memory.descriptor()};
+  reply.descriptors.assign(1, srq.memory.descriptor());
   return {};
 }
 

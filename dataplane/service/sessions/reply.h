@@ -18,11 +18,16 @@ struct Status {
 struct Reply {
   std::vector<std::byte> body;
   std::vector<int> descriptors;
-  // For work whose duration the program decides: `aside` runs on another thread, owns what it uses
-  // and does not throw; then `then` makes the reply.
+  // For work whose duration the program decides: `aside` runs on another thread and owns what it
+  // uses; then `then` makes the reply. Where `aside` throws, the session ends.
   std::function<void()> aside;
   std::function<Status(Reply&)> then;
 
+  // A put() of so many bytes and one descriptor will not allocate.
+  void make_room(std::size_t bytes) {
+    body.reserve(body.size() + bytes);
+    descriptors.reserve(1);
+  }
   template <class T>
   void put(const T& part) {
     const auto* const from = reinterpret_cast<const std::byte*>(&part);

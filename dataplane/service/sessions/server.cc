@@ -316,7 +316,7 @@ Server::Next Server::serve_some(Place at) {
 Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
   using attach::Operation;
   if (errand->reply.aside) {
-    aside_.run([this, at, errand, way = way_back_] {
+    std::function<void()> work = [this, at, errand, way = way_back_] {
       try {
         errand->reply.aside();
       } catch (const std::exception&) {
@@ -329,7 +329,8 @@ Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
           return finish(at, errand);
         });
       });
-    });
+    };
+    if (!aside_.try_run(work)) throw std::bad_alloc();
     return Next::errand;
   }
   const int socket = at->socket.native_handle();

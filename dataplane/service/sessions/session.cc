@@ -285,9 +285,7 @@ void Session::close() {
   // Its pages may be many, and a copy of them may wait for ever.
   state_.memory->leave(state_.tenant.remains());
   left_->memory = std::exchange(state_.memory, nullptr);
-  state_.service.aside().run([left = std::move(left_)] {
-    for (auto& [handle, region] : left->regions) left->memory->abandon(std::move(region.memory));
-  });
+  state_.service.aside().run(std::move(let_go_));
 }
 
 }  // namespace paceline::service

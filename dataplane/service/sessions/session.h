@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -78,6 +79,9 @@ class Session {
 
   Held descriptors_;  // given back when those of `state_` are closed
   std::shared_ptr<Left> left_ = std::make_shared<Left>();
+  std::function<void()> let_go_ = [left = left_] {
+    for (auto& [handle, region] : left->regions) left->memory->abandon(std::move(region.memory));
+  };
   SessionState state_;
   RegionRequests region_requests_{state_};
   QueueRequests queue_requests_{state_};

@@ -408,7 +408,8 @@ TEST_CASE("every shipped scenario and experiment reads without an error", "[conf
     ++files;
     CHECK(read_scenario_file(entry.path().string(), options).errors == Lines{});
   }
-  for (const auto& entry : std::filesystem::directory_iterator(configs / "experiments")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(configs / "experiments")) {
+    if (entry.path().extension() != ".toml") continue;
     ++files;
     // Plans of live experiments have a reader of their own.
     if (entry.path().filename().string().starts_with("live-")) continue;

@@ -182,7 +182,7 @@ TEST_CASE("paceline collective bench: what is refused", "[cli][jobs]") {
   refused({"--min", "much"}, "--min much: expected a number of bytes such as \"64 MiB\"");
   refused({"--min", "0B"}, "--min 0B: expected a number of bytes such as \"64 MiB\"");
   refused({"--set", "workload.job.format=goal", "--set", "workload.job.file=a"},
-          "workload.job.format: a bench runs collectives alone, not a file");
+          "workload.job.format: expected \"collective\"");
   refused(
       {"--operation", "reduce_scatter", "--set", "fabric.hosts=6", "--schedules", "halving_near"},
       "ranks = 6: allowed is a power of two");

@@ -97,7 +97,7 @@ TEST_CASE("paceline collective tune: what is refused", "[cli][jobs]") {
           "--operation all_to_all: NCCL's tuner does not choose it; without -o it is allowed");
   refused({"-o", "none/t.csv"}, "none/t.csv: cannot be written");
   refused({"--set", "workload.job.format=goal", "--set", "workload.job.file=a"},
-          "workload.job.format: collectives alone are tuned, not a file");
+          "workload.job.format: expected \"collective\"");
   CHECK(folder.list().empty());
 }
 

@@ -145,8 +145,8 @@ TEST_CASE("model jobs: ranks of the fabric, and too many ops", "[workload][jobs]
   c.dp = 4;
   CHECK(errors_of(c, 8) == Lines{});
   CHECK(errors_of(c, 16) ==
-        Lines{"workload.job.model: tp 2 times cp 1 times dp 4 times pp 1 are 8 ranks; the fabric "
-              "has 16 NICs, expected as many"});
+        Lines{"workload.job.model: tp 2 x cp 1 x dp 4 x pp 1 = 8 ranks: expected 16, the NICs that "
+              "the job may have"});
   config::TrainingConfig deepseek;
   deepseek.name = "deepseek-v3";
   deepseek.cp = 2;
@@ -188,9 +188,9 @@ TEST_CASE("model jobs: sizes beyond what is counted", "[workload][jobs]") {
   c.flops = 1e9;
   c.micro_batches = 65'536;
   c.sequence = 1 << 20;
-  // 3 passes of 8 layers, 2^36 tokens in all; 2 FLOP for each of 341,568 parameters and 4 s H.
+  // 3 passes, 2^36 tokens in all; 2 FLOP for each of 341,568 parameters, and 4 s H in 8 layers.
   CHECK(errors_of(c, 1) ==
-        Lines{"workload.job.model.flops = 1000000000: a rank computes for up to 4.44e+11 s: at "
+        Lines{"workload.job.model.flops = 1000000000: a rank computes for up to 4.43e+11 s: at "
               "most 1e+06 s fit"});
 }
 

@@ -33,8 +33,9 @@ class CellSearch {
              std::function<void(std::size_t)> progress)
       : runner_(runner), space_(space), limits_(limits), progress_(std::move(progress)) {}
 
-  // ranked: a setting of each schedule by what a model expects of them; of several cells by one
-  // runner, what one search has emulated the next has for nothing. start: where else to begin.
+  // ranked: a setting of each schedule, in the order in which a model expects them to be fast.
+  // start: where else to begin. A second search by the same runner reuses what the first has
+  // emulated.
   // Nothing once the runner is stopped.
   std::optional<CellResult> run(const std::vector<TuneSetting>& ranked,
                                 const std::optional<TuneSetting>& start);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "dataplane/config/server_shape.h"
@@ -41,10 +40,12 @@ class TuneRun {
       for (const std::uint64_t bytes : plan_.sizes) {
         TuneCell cell{op, bytes, model.estimates(op, bytes, plan_.space.chunks), {}, {}};
         if (!search(cell, start, nccl_start)) return {std::move(out), {}};
-        if (!cell.result.best.problem.empty()) {
-          return {{},
-                  {fmt::format("{} of {}: {}", to_string(op), config::format_bytes(bytes),
-                               cell.result.best.problem)}};
+        std::string problem = cell.result.best.problem;
+        if (problem.empty() && cell.nccl) problem = cell.nccl->problem;
+        if (!problem.empty()) {
+          return {
+              {},
+              {fmt::format("{} of {}: {}", to_string(op), config::format_bytes(bytes), problem)}};
         }
         start = cell.result.best.setting;
         if (cell.nccl) nccl_start = cell.nccl->setting;
@@ -63,7 +64,7 @@ class TuneRun {
     TrialRunner runner(plan_.group, cell.op, cell.bytes, plan_.iterations, plan_.jobs, stop_);
     const std::string what =
         fmt::format("{} {}", to_string(cell.op), config::format_bytes(cell.bytes));
-    // Half of the evaluations that a cell may take is what most take.
+    // Most cells take half of the evaluations that they may.
     const auto shown = [&](std::size_t evaluations) {
       const double share = 2.0 * static_cast<double>(evaluations) / plan_.limits.evaluations;
       show_((done_ + weight(cell.bytes) * std::min(share, 0.95)) / all_, what);

@@ -32,7 +32,6 @@ class CostModel {
   // `chunks`; the lowest first.
   std::vector<Estimate> estimates(workload::CollectiveOp op, std::uint64_t bytes,
                                   std::span<const std::uint32_t> chunks);
-  const SendCost& cost() const { return cost_; }
 
  private:
   struct Known {

@@ -33,7 +33,7 @@ struct PartCut {
   std::uint64_t under_way = 1;  // parts at a time
 };
 
-// A schedule whose transfers are told apart by round: as many transfers precede one.
+// A schedule, whose transfers have rounds: the length of the longest chain of transfers before one.
 struct PlacedSchedule {
   workload::Schedule schedule;
   std::vector<std::uint32_t> nics;     // by rank

@@ -54,12 +54,15 @@ config::Read<std::vector<std::uint64_t>> parse_size_range(const std::string& opt
   if (dots != std::string_view::npos) good = read_size(range.substr(dots + 2), last) && good;
   if (!good || first > last) {
     return {{},
-            {fmt::format("{} \"{}\": expected sizes of 1 B to 1 PB, the smaller first, such as "
+            {fmt::format("{} \"{}\": expected sizes of 1 B to 1000 TB, the smaller first, such as "
                          "\"1MiB\", \"4KiB..64MiB\" or \"4KiB..64MiB step x2\"",
                          option, text)}};
   }
   std::vector<std::uint64_t> sizes;
-  for (std::uint64_t size = first; size <= last; size *= factor) sizes.push_back(size);
+  for (std::uint64_t size = first; size <= last; size *= factor) {
+    sizes.push_back(size);
+    if (size > last / factor) break;
+  }
   return {std::move(sizes), {}};
 }
 

@@ -17,18 +17,7 @@ Trial timed(const TuneSetting& setting, workload::CollectiveOp op, const Scenari
     trial.problem = run.result.reason.empty() ? "did not end" : run.result.reason;
     return trial;
   }
-  // With a root, ranks enter an iteration while others are in the one before: what the last to
-  // enter sees is not all of it.
-  const bool rooted =
-      op == workload::CollectiveOp::broadcast || op == workload::CollectiveOp::reduce;
-  // The first iteration finds cold congestion control and is not counted.
-  const auto& calls = run.job->calls;
-  std::int64_t took = 0;
-  for (std::size_t c = 1; c < calls.size(); ++c) {
-    const Picos begin = rooted ? calls[c].first_entry : calls[c].last_entry;
-    took += (calls[c].end - begin).count;
-  }
-  trial.took_us = static_cast<double>(took) / 1e6 / static_cast<double>(calls.size() - 1);
+  trial.took_us = counted_mean_us(*run.job, op);
   std::vector<std::int64_t> messages;
   for (const FlowRow& row : run.flows) messages.push_back(row.fct.count);
   const auto middle = messages.begin() + static_cast<std::ptrdiff_t>(messages.size() / 2);
@@ -49,9 +38,10 @@ TrialRunner::Key TrialRunner::key_of(const TuneSetting& setting) {
     const config::JobConfig& job = group_.scenario.workload.job;
     auto made = workload::make_schedule(op_, setting.schedule, group_.shape,
                                         {.aggregation = job.aggregation, .window = job.peers});
-    found = schedules_.emplace(setting.schedule, std::move(made.value)).first;
+    found = schedules_.emplace(setting.schedule, std::move(made)).first;
   }
-  const std::uint64_t parts = workload::parts_of(found->second, bytes_, setting.chunk_bytes);
+  if (!found->second.ok()) return {setting.schedule, 0, 0, 0, 0};
+  const std::uint64_t parts = workload::parts_of(found->second.value, bytes_, setting.chunk_bytes);
   const std::uint64_t under_way = std::uint64_t{setting.channels} * setting.window;
   return {setting.schedule, parts, std::min<std::uint64_t>(setting.channels, parts),
           std::min(under_way, parts), setting.queue_pairs};
@@ -75,7 +65,7 @@ Trial TrialRunner::emulate(const TuneSetting& setting) const {
   const config::Scenario& ready = prepared.value.scenario;
   try {
     return timed(setting, op_, run_scenario(prepared.value, ready.cc, ready.seed, control));
-  } catch (const std::invalid_argument& error) {
+  } catch (const std::exception& error) {  // also std::bad_alloc, on a thread of its own
     refused.problem = error.what();
     return refused;
   }

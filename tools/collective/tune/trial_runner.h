@@ -48,12 +48,11 @@ class TrialRunner {
   bool same(const TuneSetting& a, const TuneSetting& b) { return key_of(a) == key_of(b); }
   bool stopped() const { return stop_.load(); }
   std::size_t emulations() const { return known_.size(); }
-  std::uint64_t bytes() const { return bytes_; }
   workload::CollectiveOp op() const { return op_; }
   const TuneGroup& group() const { return group_; }
 
  private:
-  // Schedule, parts, channels in use, parts under way, queue pairs.
+  // Schedule, parts (0: it cannot run), channels in use, parts under way, queue pairs.
   using Key = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t>;
 
   Key key_of(const TuneSetting& setting);
@@ -65,7 +64,7 @@ class TrialRunner {
   std::uint32_t iterations_;
   unsigned jobs_;
   const std::atomic<bool>& stop_;
-  std::map<std::string, workload::Schedule> schedules_;
+  std::map<std::string, config::Read<workload::Schedule>> schedules_;
   std::map<Key, Trial> known_;
 };
 

@@ -30,6 +30,7 @@ struct CollectiveTuneOptions {
   std::string table;
   std::string json;
   bool quiet = false;
+  bool one = false;  // operation and size
 };
 
 std::vector<workload::CollectiveOp> read_operations(const std::string& list,
@@ -66,14 +67,21 @@ config::Read<CollectiveTunePlan> read_tune_plan(const CollectiveTuneOptions& opt
   out.errors = std::move(scenario.errors);
   const config::JobConfig& job = scenario.value.workload.job;
   if (out.errors.empty() && job.format != "collective") {
-    out.errors.emplace_back("workload.job.format: collectives alone are tuned, not a file");
+    out.errors.emplace_back("workload.job.format: expected \"collective\"");
+  }
+  if (out.errors.empty() && scenario.value.workload.background.kind != "none") {
+    out.errors.emplace_back(
+        "workload.background.kind: expected \"none\" where collectives are timed");
   }
   CollectiveTunePlan& plan = out.value;
   plan.operations =
       read_operations(options.operations.empty() ? job.operation : options.operations, out.errors);
-  auto sizes = parse_size_range("sizes", options.sizes);
+  auto sizes = parse_size_range(options.one ? "--size" : "--sizes", options.sizes);
   plan.sizes = std::move(sizes.value);
   out.errors.insert(out.errors.end(), sizes.errors.begin(), sizes.errors.end());
+  if (options.one && (plan.operations.size() > 1 || plan.sizes.size() > 1)) {
+    out.errors.emplace_back("--operation, --size: explain takes one of each");
+  }
   for (const std::string& path : {options.table, options.json}) {
     const auto unwritable = check_output(path);
     out.errors.insert(out.errors.end(), unwritable.begin(), unwritable.end());
@@ -182,6 +190,7 @@ void add_collective_tune(CLI::App& parent, int& exit_code) {
 
 void add_collective_explain(CLI::App& parent, int& exit_code) {
   auto options = std::make_shared<CollectiveTuneOptions>();
+  options->one = true;
   CLI::App* command = parent.add_subcommand(
       "explain", "say why a schedule is the fastest for one operation and size");
   add_common(*command, *options);
@@ -192,8 +201,8 @@ void add_collective_explain(CLI::App& parent, int& exit_code) {
       ->type_name("BYTES")
       ->required();
   command->footer(
-      "What the model expects of each schedule by the chunk that it takes for the best, and what\n"
-      "those took that were emulated.\n"
+      "For each schedule: the model's estimate with its best chunk, and the emulated time where\n"
+      "there is one.\n"
       "Example:\n"
       "  paceline collective explain --set fabric.hosts=16 --operation all_reduce --size 64KiB\n"
       "Exit status: 0 good, 1 no collective runs, 2 bad input, 130 interrupted (nothing written).");

@@ -28,6 +28,7 @@ TuneSetting setting_of(const config::JobConfig& job, std::string schedule) {
 
 void apply(const TuneSetting& setting, workload::CollectiveOp op, config::JobConfig& job) {
   schedule_key(job, op) = setting.schedule;
+  job.schedule_file.clear();
   job.chunk_bytes = setting.chunk_bytes;
   job.channels = setting.channels;
   job.window = setting.window;

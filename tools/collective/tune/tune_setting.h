@@ -26,11 +26,6 @@ struct TuneSpace {
   std::vector<std::uint32_t> channels{1, 2, 4};
   std::vector<std::uint32_t> windows{2, 4, 8, 16, 32};
   std::vector<std::uint32_t> queue_pairs{1, 2, 4};
-
-  // Settings of one schedule.
-  std::size_t points() const {
-    return chunks.size() * channels.size() * windows.size() * queue_pairs.size();
-  }
 };
 
 // The key of [workload.job] that names the schedule of an operation.

@@ -159,6 +159,13 @@ std::string reason_of(const TuneCell& cell) {
         "{} needs {} rounds between NICs where {} needs {}, and at {} rounds are what costs.", name,
         mine.network_rounds, other_name, other.network_rounds, size);
   }
+  if (most == bandwidth && mine.port_share >= other.port_share) {
+    return fmt::format(
+        "{} moves its bytes in {:.2f} us where {} takes {:.2f} us, as more of them are under way "
+        "at "
+        "the same time, and at {} bytes are what costs.",
+        name, mine.cost.bandwidth * 1e6, other_name, other.cost.bandwidth * 1e6, size);
+  }
   if (most == bandwidth) {
     return fmt::format(
         "{} puts {:.2f} buffers on the busiest port, in {} rounds, where {} puts {:.2f} in {}, and "

@@ -41,11 +41,10 @@ class TrainingCheck {
   void check_ranks() {
     const double ranks = 1.0 * by_.tensor * by_.context * by_.data * by_.pipeline;
     if (ranks == ranks_) return;
-    errors_.push_back(
-        fmt::format("workload.job.model: tp {} times cp {} times dp {} times pp {} are {:.9g} "
-                    "ranks; the fabric "
-                    "has {} NICs, expected as many",
-                    by_.tensor, by_.context, by_.data, by_.pipeline, ranks, ranks_));
+    errors_.push_back(fmt::format(
+        "workload.job.model: tp {} x cp {} x dp {} x pp {} = {:.9g} ranks: expected {}, "
+        "the NICs that the job may have",
+        by_.tensor, by_.context, by_.data, by_.pipeline, ranks, ranks_));
   }
 
   void check_stages() {
@@ -95,9 +94,9 @@ class TrainingCheck {
       errors_.push_back(fmt::format("workload.job.model: {:.3g} B of {}: at most {:.3g} B fit",
                                     bytes, what, static_cast<double>(kMostJobBytes)));
     }
-    const double flop = 2 * (m.parameters + m.expert_parameters) + 4.0 * s_.sequence * m.hidden;
-    const double nanos =
-        3 * flop * m.layers * tokens / s_.flops * 1e9 * s_.step.micro_batches * s_.iterations;
+    const double used = m.experts == 0 ? 0 : m.expert_parameters * m.top_k / m.experts;
+    const double flop = 2 * (m.parameters + used) + 4.0 * s_.sequence * m.hidden * m.layers;
+    const double nanos = 3 * flop * tokens / s_.flops * 1e9 * s_.step.micro_batches * s_.iterations;
     refuse(nanos > static_cast<double>(kMostJobNanos), "flops", s_.flops,
            fmt::format("a rank computes for up to {:.3g} s: at most {:.3g} s fit", nanos / 1e9,
                        static_cast<double>(kMostJobNanos) / 1e9));
