@@ -178,7 +178,7 @@ TEST_CASE("plans of matrices: triggers that a run cannot obey are refused", "[wo
   CHECK(refused_plan(joined, {"1 oneshot"}) ==
         PlanLines{"m:7:1: trigger 1: the flows fire it 2 times; allowed is once for oneshot, or "
                   "barrier count 2"});
-  for (const std::string& kind : {"oneshot", "multishot", "barrier count 1"}) {
+  for (const std::string kind : {"oneshot", "multishot", "barrier count 1"}) {
     CAPTURE(kind);
     CHECK(refused_plan({"0->1 id 1 trigger 1 size 5"}, {"1 " + kind}) ==
           PlanLines{"m:5:1: trigger 1 starts flows and no flow fires it; allowed is one with "
