@@ -19,9 +19,9 @@ std::uint16_t on_plane(std::uint16_t port, std::uint32_t number, std::uint32_t p
 
 class PortPlan {
  public:
-  // From the connection with the most bytes on: each gets, of a few ports, the one by which the
-  // links between switches are done the soonest, phase by phase. Messages that as many others
-  // precede are taken for one phase. Connections of pooled lanes have no port here.
+  // From the connection with the most bytes on: each gets, of a few ports, the one whose busiest
+  // link between switches stays the least busy. Knows the plan's bytes, not when they are sent.
+  // Connections of pooled lanes have no port here.
   PortPlan(const MessagePlan& plan, const fabric::FabricSpec& spec,
            const fabric::Topology& topology, std::uint64_t seed);
 
