@@ -63,13 +63,16 @@ TEST_CASE("size range: one size, a range, a step, and what is refused", "[jobs]"
   CHECK(parse_size_range("sizes", "4KiB..256KiB").value == Sizes{4'096, 16'384, 65'536, 262'144});
   CHECK(parse_size_range("sizes", "1kB .. 9kB step x3").value == Sizes{1'000, 3'000, 9'000});
   CHECK(parse_size_range("sizes", "1kB..10kB step x3").value == Sizes{1'000, 3'000, 9'000});
+  // The size after the first would not fit 64 bits.
+  CHECK(parse_size_range("sizes", "16GiB..32GiB step x1073741824").value ==
+        Sizes{std::uint64_t{16} << 30});
   for (const char* bad : {"", "much", "0B", "2MiB..1MiB", "1kB..2kB step 3", "1kB..2kB step x1",
                           "1kB..", "1kB..2PB", "1kB..2kB step x"}) {
     CAPTURE(bad);
     const auto read = parse_size_range("sizes", bad);
     REQUIRE(read.errors.size() == 1);
     CHECK_THAT(read.errors[0],
-               Contains("sizes \"" + std::string(bad) + "\": expected sizes of 1 B to 1 PB"));
+               Contains("sizes \"" + std::string(bad) + "\": expected sizes of 1 B to 1000 TB"));
   }
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("paceline collective tune: what is refused", "[cli][jobs]") {
   };
   refused({"--operation", "all_reduces"}, "--operation \"all_reduces\": expected all_reduce, ");
   refused({"--operation", "reduce,reduce"}, "--operation reduce: named twice");
-  refused({"--sizes", "1MiB..1KiB"}, "sizes \"1MiB..1KiB\": expected sizes of 1 B to 1 PB");
+  refused({"--sizes", "1MiB..1KiB"}, "sizes \"1MiB..1KiB\": expected sizes of 1 B to 1000 TB");
   refused({"--operation", "all_to_all", "-o", "t.csv"},
           "--operation all_to_all: NCCL's tuner does not choose it; without -o it is allowed");
   refused({"-o", "none/t.csv"}, "none/t.csv: cannot be written");
