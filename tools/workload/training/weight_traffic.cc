@@ -77,11 +77,12 @@ void WeightTraffic::close_bucket() {
 
 // An optimizer needs the norm of all gradients. Weights are gathered in the order of their use.
 void WeightTraffic::end_iteration() {
-  for (auto bucket = closed_.rbegin(); bucket != closed_.rend(); ++bucket) {
+  for (std::size_t i = closed_.size(); i-- > 0;) {
+    const Bucket& bucket = closed_[i];
     const Ops needed = settings_.by.sharding == Sharding::optimizer
-                           ? gather_all(bucket->parameters, reduced_)
+                           ? gather_all(bucket.parameters, reduced_)
                            : reduced_;
-    for (const std::size_t unit : bucket->units) updated_[unit] = needed;
+    for (const std::size_t unit : bucket.units) updated_[unit] = needed;
   }
   closed_.clear();
 }
