@@ -40,8 +40,9 @@ class LinkLoads {
   }
   void add(std::span<const std::uint32_t> links, std::uint64_t bytes) {
     for (const std::uint32_t link : links) {
-      busy_[link] +=
-          static_cast<double>(bytes) / static_cast<double>(spec_.links[link / 2].rate.bps);
+      const std::uint32_t both_ways = link / 2;
+      const Rate rate = spec_.links[both_ways].rate;
+      busy_[link] += static_cast<double>(bytes) / static_cast<double>(rate.bps);
     }
   }
 
