@@ -72,7 +72,7 @@ TEST_CASE("schedules: every algorithm ends with the right result, in any order o
 }
 
 // Orders that leave little of a hazard unseen: small groups, many seeds.
-TEST_CASE("schedules: small groups in thousands of orders", "[schedules]") {
+TEST_CASE("schedules: small groups in thousands of orders", "[schedules][slow]") {
   for (const CollectiveOp op : kEveryOp) {
     for (const std::string_view algorithm : schedule_names(op)) {
       for (const std::uint32_t n : {2U, 4U, 6U, 8U}) {
