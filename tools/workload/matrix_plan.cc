@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/workload/files/text_table.h"
+#include "tools/workload/job_plans/job_plan.h"
 #include "tools/workload/jobs/issue_order.h"
 
 namespace paceline::workload {
@@ -211,12 +212,7 @@ class MatrixPlan {
   // Messages that wait for one another in a circle never begin.
   void check_beginnings() {
     const auto count = static_cast<std::uint32_t>(plan_.messages.size());
-    std::vector<OpPair> waits;
-    for (std::uint32_t id = 0; id < count; ++id) {
-      if (plan_.messages[id].after != kNoMessage) waits.emplace_back(id, plan_.messages[id].after);
-    }
-    for (const Join& join : plan_.joins) waits.emplace_back(join.message, join.after);
-    sort_once(waits);
+    const std::vector<OpPair> waits = waits_of(plan_);
     const auto circle = find_circle(count, waits, issue_order(count, waits));
     if (circle.empty()) return;
     // Joins have the highest numbers, and no join waits for another.

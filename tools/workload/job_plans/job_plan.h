@@ -10,6 +10,7 @@
 
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/traffic/message_plan.h"
+#include "tools/workload/jobs/issue_order.h"
 #include "tools/workload/jobs/job.h"
 #include "tools/workload/schedules/schedule.h"
 
@@ -46,6 +47,9 @@ struct JobPlan {
   std::vector<Span> spans;  // by op
   std::vector<Call> calls;  // as in plan.collectives
 };
+
+// Which messages wait for which, as issue_order() and find_circle() take it.
+std::vector<OpPair> waits_of(const MessagePlan& plan);
 
 // servers: of each rank; ranks of one server use no clear-to-send. Errors: what collective_calls
 // says, a send that nobody receives and the reverse, sizes that differ, what make_schedule says, a

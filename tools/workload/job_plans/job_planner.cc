@@ -26,18 +26,6 @@ PlannedMessage compute_message(std::uint32_t rank, Picos duration, std::uint32_t
   return m;
 }
 
-// What waits for what, sorted.
-std::vector<OpPair> waits_of(const MessagePlan& plan) {
-  std::vector<OpPair> waits;
-  for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
-    const std::uint32_t after = plan.messages[id].after;
-    if (after != kNoMessage) waits.emplace_back(id, after);
-  }
-  for (const Join& join : plan.joins) waits.emplace_back(join.message, join.after);
-  std::sort(waits.begin(), waits.end());
-  return waits;
-}
-
 // The most blocks that one transfer moves.
 std::uint32_t largest_transfer(const Schedule& schedule) {
   std::uint32_t most = 1;
@@ -340,6 +328,17 @@ std::uint64_t parts_of(const Schedule& schedule, std::uint64_t bytes, std::uint6
   const std::uint64_t block = std::max<std::uint64_t>(1, chunk_bytes / largest_transfer(schedule));
   const std::uint64_t part_bytes = block * schedule.blocks;
   return (bytes + part_bytes - 1) / part_bytes;
+}
+
+std::vector<OpPair> waits_of(const MessagePlan& plan) {
+  std::vector<OpPair> waits;
+  for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
+    const std::uint32_t after = plan.messages[id].after;
+    if (after != kNoMessage) waits.emplace_back(id, after);
+  }
+  for (const Join& join : plan.joins) waits.emplace_back(join.message, join.after);
+  sort_once(waits);
+  return waits;
 }
 
 config::Read<JobPlan> plan_job(const Job& job, std::span<const std::uint32_t> servers,

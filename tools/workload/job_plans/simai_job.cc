@@ -105,11 +105,8 @@ class SimaiJob {
 
   void add_groups(SimaiGroup kind, const RankDigit& digit) {
     Job& job = out_.value;
-    GroupTable table = groups_of_ranks(job.ranks, {digit});
-    const auto first = static_cast<std::uint32_t>(job.groups.size());
-    for (std::uint32_t& group : table.group_of) group += first;
-    for (auto& ranks : table.groups) job.groups.push_back(std::move(ranks));
-    group_of_[static_cast<std::size_t>(kind)] = std::move(table.group_of);
+    group_of_[static_cast<std::size_t>(kind)] =
+        append_groups(groups_of_ranks(job.ranks, {digit}), job.groups);
   }
 
   std::uint32_t add(const JobOp& op) {

@@ -1,6 +1,7 @@
 #include "tools/workload/models/rank_groups.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline::workload {
 
@@ -44,6 +45,14 @@ GroupTable groups_of_ranks(std::uint32_t ranks, const RankDigits& digits) {
     } while (rank != first);
   }
   return table;
+}
+
+std::vector<std::uint32_t> append_groups(GroupTable table,
+                                         std::vector<std::vector<std::uint32_t>>& groups) {
+  const auto first = static_cast<std::uint32_t>(groups.size());
+  for (std::uint32_t& group : table.group_of) group += first;
+  for (auto& ranks : table.groups) groups.push_back(std::move(ranks));
+  return std::move(table.group_of);
 }
 
 double RankGroups::ring_share(const RankDigits& group) const {

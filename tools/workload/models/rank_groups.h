@@ -19,6 +19,9 @@ struct GroupTable {
   std::vector<std::uint32_t> group_of;             // by rank
 };
 GroupTable groups_of_ranks(std::uint32_t ranks, const RankDigits& digits);
+// Moves its groups behind `groups`. Returns, by rank, which of these it is in.
+std::vector<std::uint32_t> append_groups(GroupTable table,
+                                         std::vector<std::vector<std::uint32_t>>& groups);
 
 class RankGroups {
  public:

@@ -1,7 +1,5 @@
 #include "tools/workload/training/training_groups.h"
 
-#include <utility>
-
 #include "tools/workload/models/rank_groups.h"
 
 namespace paceline::workload {
@@ -19,11 +17,7 @@ TrainingGroups::TrainingGroups(const Parallelism& by, Job& job) {
       RankDigits{context, replicas},
   };
   for (std::size_t kind = 0; kind < kTrainingGroups; ++kind) {
-    GroupTable table = groups_of_ranks(job.ranks, digits[kind]);
-    const auto first = static_cast<std::uint32_t>(job.groups.size());
-    for (std::uint32_t& group : table.group_of) group += first;
-    for (auto& ranks : table.groups) job.groups.push_back(std::move(ranks));
-    group_of_[kind] = std::move(table.group_of);
+    group_of_[kind] = append_groups(groups_of_ranks(job.ranks, digits[kind]), job.groups);
   }
 }
 
