@@ -55,9 +55,11 @@ class Engine {
   // when the queue pair does not exist or is beyond INIT.
   bool connect(Picos now, std::uint32_t qp_number, const QpAddress& remote, Psn first_psn,
                std::uint16_t source_port);
-  // The number of peers with connections here, as peers are told (peer_count_hint_of); and the
-  // number of peers of `ip`, if it does not come by HELLO.
-  std::uint8_t peer_count_hint() const { return peers_.peer_count_hint(); }
+  // The number of peers of a class with connections here, as they are told (peer_count_hint_of);
+  // and the number of peers of `ip`, if it does not come by HELLO.
+  std::uint8_t peer_count_hint(std::uint8_t traffic_class) const {
+    return peers_.peer_count_hint(traffic_class);
+  }
   void on_peer_count_hint(Picos now, const wire::IpAddress& ip, std::uint8_t traffic_class,
                           std::uint8_t peer_count_hint);
   void destroy_qp(Picos now, std::uint32_t qp_number);

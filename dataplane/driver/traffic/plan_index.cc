@@ -63,18 +63,23 @@ PlanIndex::PlanIndex(const MessagePlan& plan, std::uint32_t hosts)
 }
 
 void PlanIndex::count_peers(const MessagePlan& plan) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  struct Pair {
+    std::uint32_t a;
+    std::uint32_t b;
+    std::uint8_t traffic_class;
+    auto operator<=>(const Pair&) const = default;
+  };
+  std::vector<Pair> pairs;
   pairs.reserve(plan.messages.size());
   for (const PlannedMessage& m : plan.messages) {
-    if (m.src != m.dst && !m.nvlink) {
-      pairs.emplace_back(std::min(m.src, m.dst), std::max(m.src, m.dst));
-    }
+    if (m.src != m.dst && !m.nvlink)
+      pairs.push_back({std::min(m.src, m.dst), std::max(m.src, m.dst), m.traffic_class});
   }
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  for (const auto& [a, b] : pairs) {
-    ++peers_[a];
-    ++peers_[b];
+  for (const Pair& pair : pairs) {
+    ++peers_[pair.a][pair.traffic_class];
+    ++peers_[pair.b][pair.traffic_class];
   }
 }
 

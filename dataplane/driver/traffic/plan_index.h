@@ -2,6 +2,7 @@
 // and the sizes of its queues follow from what it will ever need.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -36,8 +37,9 @@ class PlanIndex {
   std::uint64_t planned(std::uint32_t host) const { return planned_[host]; }
   // Work requests that the host will post in all.
   std::uint64_t posts(std::uint32_t host) const { return posts_[host]; }
-  // Other hosts that it sends to or hears from.
-  std::uint32_t peers(std::uint32_t host) const { return peers_[host]; }
+  // Other hosts that it sends to or hears from, by traffic class.
+  using Peers = std::array<std::uint32_t, kTrafficClasses>;
+  const Peers& peers(std::uint32_t host) const { return peers_[host]; }
   // Messages announced to the host when they have arrived.
   std::uint64_t announced(std::uint32_t host) const { return announced_[host]; }
 
@@ -50,7 +52,7 @@ class PlanIndex {
   std::vector<std::size_t> dependants_begin_;
   std::vector<std::uint64_t> planned_;
   std::vector<std::uint64_t> posts_;
-  std::vector<std::uint32_t> peers_;
+  std::vector<Peers> peers_;
   std::vector<std::uint64_t> announced_;
 };
 

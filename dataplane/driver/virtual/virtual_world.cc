@@ -293,7 +293,8 @@ void VirtualWorld::advertise_peer_count(Picos now, std::uint32_t of, std::uint8_
                                         transport::Engine& engine) {
   if (!setup_.speaks_control[of]) return;
   const auto address = wire::IpAddress::v4(setup_.fabric.subnet_base + of + 1);
-  engine.on_peer_count_hint(now, address, traffic_class, (*hosts_)[of].engine.peer_count_hint());
+  engine.on_peer_count_hint(now, address, traffic_class,
+                            (*hosts_)[of].engine.peer_count_hint(traffic_class));
 }
 
 RunEnd VirtualWorld::run() {

@@ -143,7 +143,7 @@ void GrantExchange::poll_downlink() {
       const wire::HeaderTemplate& header = core_.peers[out[i].peer].control;
       const std::uint8_t traffic_class = core_.peers[out[i].peer].traffic_class;
       out[i].grant.traffic_class = traffic_class;
-      out[i].grant.peer_count_hint = peers_.peer_count_hint();
+      out[i].grant.peer_count_hint = peers_.peer_count_hint(traffic_class);
       messages_.send(header, out[i].grant, core_.counters.grants_sent);
     }
   } while (n == out.size());

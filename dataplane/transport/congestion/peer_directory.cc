@@ -27,10 +27,9 @@ wire::HeaderTemplate control_header(const EngineCore& core, const wire::IpAddres
 
 PeerDirectory::PeerDirectory(EngineCore& core, const CongestionSetups& setups,
                              ControlMessages& messages)
-    : core_(core),
-      setups_(setups),
-      messages_(messages),
-      peer_count_hint_(peer_count_hint_of(core.config.expected_peers)) {}
+    : core_(core), setups_(setups), messages_(messages) {
+  for (std::uint8_t c = 0; c < kTrafficClasses; ++c) hints_[c] = exact_hint(c);
+}
 
 std::uint32_t PeerDirectory::add(const wire::IpAddress& ip, const wire::MacAddress& mac,
                                  std::uint8_t traffic_class) {
@@ -39,10 +38,10 @@ std::uint32_t PeerDirectory::add(const wire::IpAddress& ip, const wire::MacAddre
   if (created) begin(index);
   Peer& peer = core_.peers[index];
   if (++peer.queue_pairs == 1) {
-    ++connected_;
-    update_peer_count_hint();
+    ++connected_[traffic_class];
+    update_hint(traffic_class);
     // A peer that comes back knows the number of then.
-    if (peer.status == PeerStatus::paceline && peer.told != peer_count_hint_ &&
+    if (peer.status == PeerStatus::paceline && peer.told != hint_for(peer) &&
         advertises_peer_count()) {
       resend_hello(index);
     }
@@ -79,23 +78,29 @@ void PeerDirectory::begin(std::uint32_t index) {
 bool PeerDirectory::release(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   if (--peer.queue_pairs != 0) return false;
-  --connected_;
-  update_peer_count_hint();
+  --connected_[peer.traffic_class];
+  update_hint(peer.traffic_class);
   return true;
+}
+
+std::uint8_t PeerDirectory::exact_hint(std::uint8_t traffic_class) const {
+  return peer_count_hint_of(
+      std::max(connected_[traffic_class], core_.config.expected_peers[traffic_class]));
 }
 
 // A receiver that many can send to is asked first (cc/cadence/cadence.h), and one that few can is
 // not: so all that are connected have to know, before they send, when the number doubles. When it
 // falls, that costs time only: a quarter of it is worth a message.
-void PeerDirectory::update_peer_count_hint() {
-  const std::uint8_t now = peer_count_hint_of(std::max(connected_, core_.config.expected_peers));
-  if (now == peer_count_hint_ || now + 1 == peer_count_hint_) return;
-  peer_count_hint_ = now;
+void PeerDirectory::update_hint(std::uint8_t traffic_class) {
+  const std::uint8_t now = exact_hint(traffic_class);
+  std::uint8_t& hint = hints_[traffic_class];
+  if (now == hint || now + 1 == hint) return;
+  hint = now;
   if (!advertises_peer_count()) return;
   for (std::uint32_t i = 0; i < core_.peers.size(); ++i) {
     const Peer& peer = core_.peers[i];
-    if (peer.queue_pairs == 0 || peer.status != PeerStatus::paceline ||
-        peer.told == peer_count_hint_)
+    if (peer.traffic_class != traffic_class || peer.queue_pairs == 0 ||
+        peer.status != PeerStatus::paceline || peer.told == hint)
       continue;
     if (core_.peers.find(peer.ip, peer.traffic_class) == i) resend_hello(i);
   }
@@ -124,7 +129,7 @@ void PeerDirectory::resend_hellos() {
 
 void PeerDirectory::tell_growth(std::uint32_t index) {
   const Peer& peer = core_.peers[index];
-  if (peer.told != peer_count_hint_ && peer.queue_pairs != 0 && advertises_peer_count())
+  if (peer.told != hint_for(peer) && peer.queue_pairs != 0 && advertises_peer_count())
     resend_hello(index);
 }
 
@@ -140,7 +145,7 @@ void PeerDirectory::send_hello(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   HelloMessage hello;
   hello.traffic_class = peer.traffic_class;
-  hello.peer_count_hint = peer.told = peer_count_hint_;
+  hello.peer_count_hint = peer.told = hint_for(peer);
   hello.features = features();
   hello.link_mbps = mbps_of(core_.info.link_rate);
   hello.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
@@ -171,8 +176,8 @@ std::optional<PeerNews> PeerDirectory::on_hello(const wire::ParsedPacket& parsed
     reply.mtu_bytes = static_cast<std::uint16_t>(core_.config.payload_mtu);
     reply.timestamp_ns = static_cast<std::uint64_t>(to_nanos(core_.now).count);
     reply.timestamp_echo_ns = hello.timestamp_ns;
-    reply.peer_count_hint = peer_count_hint_;
-    if (index != kNoIndex) core_.peers[index].told = peer_count_hint_;
+    reply.peer_count_hint = hints_[hello.traffic_class];
+    if (index != kNoIndex) core_.peers[index].told = reply.peer_count_hint;
     messages_.send(
         control_header(core_, parsed.source, wire::MacAddress::load(packet.header.data() + 6)),
         reply, core_.counters.hellos_sent);

@@ -1,7 +1,8 @@
-// The peers of an engine, the features of each (HELLO), and the number of peers with connections
-// here, which peers are told.
+// The peers of an engine, the features of each (HELLO), and the number of peers of a traffic class
+// with connections here, which the peers of that class are told.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -30,8 +31,8 @@ class PeerDirectory {
   // One user less. True: that was the last one.
   bool release(std::uint32_t index);
 
-  // How many peers have connections here, as they are told (peer_count_hint_of).
-  std::uint8_t peer_count_hint() const { return peer_count_hint_; }
+  // How many peers of the class have connections here, as they are told (peer_count_hint_of).
+  std::uint8_t peer_count_hint(std::uint8_t traffic_class) const { return hints_[traffic_class]; }
   // This end offers selective repeat.
   bool offers_selective() const {
     return core_.config.reliability == Reliability::selective && core_.config.speak_control;
@@ -69,14 +70,19 @@ class PeerDirectory {
   std::uint32_t features() const;
   void send_hello(std::uint32_t index);
   void resend_hello(std::uint32_t index);
-  void update_peer_count_hint();
+  // Peers of the class have become more or fewer.
+  void update_hint(std::uint8_t traffic_class);
+  std::uint8_t exact_hint(std::uint8_t traffic_class) const;
+  std::uint8_t hint_for(const Peer& peer) const { return hints_[peer.traffic_class]; }
 
   EngineCore& core_;
   const CongestionSetups& setups_;
   ControlMessages& messages_;
   std::vector<std::uint32_t> waiting_hello_;
-  std::uint32_t connected_ = 0;       // entries of the peer table that queue pairs or handles name
-  std::uint8_t peer_count_hint_ = 0;  // what peers are told of that
+  // By class: entries of the peer table that queue pairs or handles name, and what their peers are
+  // told of that.
+  std::array<std::uint32_t, kTrafficClasses> connected_{};
+  std::array<std::uint8_t, kTrafficClasses> hints_{};
 };
 
 }  // namespace paceline::transport

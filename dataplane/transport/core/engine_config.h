@@ -1,6 +1,7 @@
 // Configuration of an engine, given at construction. An engine is one NIC.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory_resource>
 
@@ -56,9 +57,9 @@ struct EngineConfig {
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
   Picos hello_interval = picos_from_micros(100);
-  // Peers that will connect, if known beforehand (emulated scenarios, where a connection is made at
-  // its first message). Peers are told at least this number.
-  std::uint32_t expected_peers = 0;
+  // Peers that will connect, by traffic class, if known beforehand (emulated scenarios, where a
+  // connection is made at its first message). Peers are told at least this number.
+  std::array<std::uint32_t, kTrafficClasses> expected_peers{};
   Reliability reliability = Reliability::go_back_n;
   Multipath multipath = Multipath::none;  // needs selective repeat
   std::uint32_t paths = 64;               // source ports of a connection, 1..PathSet::kMost

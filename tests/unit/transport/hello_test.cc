@@ -125,7 +125,7 @@ TEST_CASE("a peer hears how many others there are, again when they double or are
   lab.run(picos_from_micros(50));
   REQUIRE(!said.empty());
   CHECK(said.back() == peer_count_hint_of(1));
-  CHECK(lab.b().engine.peer_count_hint() == peer_count_hint_of(1));
+  CHECK(lab.b().engine.peer_count_hint(kDefaultDataClass) == peer_count_hint_of(1));
 
   // The first two to say so are lost.
   int lost = 0;
@@ -135,7 +135,7 @@ TEST_CASE("a peer hears how many others there are, again when they double or are
   });
   const std::uint64_t heard = lab.a().counters().hellos_received;
   const auto numbers = hints_in(lab, 1, 0, 7);
-  CHECK(lab.b().engine.peer_count_hint() == peer_count_hint_of(8));
+  CHECK(lab.b().engine.peer_count_hint(kDefaultDataClass) == peer_count_hint_of(8));
   lab.run(lab.now() + picos_from_micros(1000));
   CHECK(said.back() == peer_count_hint_of(8));
   CHECK(lab.a().counters().hellos_received > heard);

@@ -1,6 +1,7 @@
 // Peers, what they say of themselves by HELLO, and what they are told of the number of others.
 #include "dataplane/transport/congestion/peer_directory.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <vector>
@@ -173,46 +174,51 @@ TEST_CASE("peers: where nobody is to be discovered a HELLO is answered, and is n
   CHECK_FALSE(b.peers.waiting());
 }
 
-// The model is the rule alone: what is told is the number's logarithm; it follows at once upwards,
-// and from a quarter on downwards.
-TEST_CASE("peers: all that are connected know the number of peers, whoever comes and goes",
+// Hosts take turns at two classes. The model is the rule alone: what is told is the number's
+// logarithm; it follows at once upwards, and from a quarter on downwards.
+TEST_CASE("peers: all that are connected know the number of peers of their class",
           "[transport][peers]") {
   const auto seed = GENERATE(1U, 2U, 3U, 4U);
   CAPTURE(seed);
   Random random(seed);
   EngineConfig config = asking_config();
-  config.expected_peers = seed == 4 ? 6 : 0;
+  config.expected_peers[2] = seed == 4 ? 6 : 0;
   DirectoryBench b(config);
   constexpr std::uint32_t kHosts = 60;
   std::vector<std::uint32_t> uses(kHosts, 0), entry(kHosts, kNoIndex);
-  std::uint32_t connected = 0;
-  std::uint8_t hint = peer_count_hint_of(config.expected_peers);
+  constexpr std::array<std::uint8_t, 2> kClasses{2, kDefaultDataClass};
+  const auto class_of = [&](std::uint32_t i) { return kClasses[i % 2]; };
+  std::array<std::uint32_t, kTrafficClasses> connected{};
+  std::array<std::uint8_t, kTrafficClasses> hints{};
+  hints[2] = peer_count_hint_of(config.expected_peers[2]);
   bool growing = true;
   std::uint64_t messages = 0;
   for (int step = 0; step < 2000; ++step) {
     if (random.below(150) == 0) growing = !growing;
     const auto i = static_cast<std::uint32_t>(random.below(kHosts));
     if (random.below(4) == 0 ? !growing : growing) {
-      entry[i] = b.add(i);
+      entry[i] = b.add(i, class_of(i));
       b.core.peers[entry[i]].status = PeerStatus::paceline;
-      connected += uses[i]++ == 0 ? 1 : 0;
+      connected[class_of(i)] += uses[i]++ == 0 ? 1 : 0;
     } else if (uses[i] != 0) {
       const bool last = --uses[i] == 0;
       REQUIRE(b.peers.release(entry[i]) == last);
-      connected -= last ? 1 : 0;
+      connected[class_of(i)] -= last ? 1 : 0;
     }
-    const std::uint8_t exact = peer_count_hint_of(std::max(connected, config.expected_peers));
-    if (exact > hint || exact + 1 < hint) hint = exact;
-    REQUIRE(b.peers.peer_count_hint() == hint);
+    for (const std::uint8_t c : kClasses) {
+      const auto exact = peer_count_hint_of(std::max(connected[c], config.expected_peers[c]));
+      if (exact > hints[c] || exact + 1 < hints[c]) hints[c] = exact;
+      REQUIRE(b.peers.peer_count_hint(c) == hints[c]);
+    }
     b.peers.poll();
     for (const HelloMessage& said : b.hellos()) {
-      REQUIRE(said.peer_count_hint == hint);
+      REQUIRE(said.peer_count_hint == hints[said.traffic_class]);
       ++messages;
     }
     for (std::uint32_t k = 0; k < kHosts; ++k) {
       // Those that are new have not been asked anything: they are told with the next change.
       if (uses[k] != 0 && b.core.peers[entry[k]].told != 0) {
-        REQUIRE(b.core.peers[entry[k]].told == hint);
+        REQUIRE(b.core.peers[entry[k]].told == hints[class_of(k)]);
       }
     }
     // The answers.
