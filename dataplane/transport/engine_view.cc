@@ -77,10 +77,17 @@ std::array<std::int64_t, cc::kLimiters> EngineView::limiter_picos(Picos now) con
   for (std::uint32_t c = 0; c < core_.contexts.size(); ++c) {
     const CongestionContext& context = core_.contexts[c];
     if (!context.in_use) continue;
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += context.limiter_picos[i];
-    sum[static_cast<std::size_t>(context.limiter)] += (now - context.limiter_since).count;
+    const auto picos = context.limiter_picos_until(now);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += picos[i];
   }
   return sum;
+}
+
+std::array<std::int64_t, cc::kLimiters> EngineView::limiter_picos(Picos now,
+                                                                  std::uint32_t qp_number) const {
+  const QueuePair* qp = core_.find_qp(qp_number);
+  if (qp == nullptr || qp->context == kNoIndex) return {};
+  return core_.contexts[qp->context].limiter_picos_until(now);
 }
 
 std::string EngineView::check_conservation() const {
@@ -211,12 +218,9 @@ bool EngineView::describe_qp(Picos now, std::uint32_t number,
   record.rate_bps = context.decision.rate.bps;
   record.window_bytes = context.decision.window_bytes;
   static_assert(std::tuple_size_v<decltype(record.limiter_ns)> == cc::kLimiters);
-  for (std::size_t i = 0; i < record.limiter_ns.size(); ++i) {
-    std::int64_t picos = context.limiter_picos[i];
-    if (i == static_cast<std::size_t>(context.limiter)) {
-      picos += (now - context.limiter_since).count;
-    }
-    record.limiter_ns[i] = static_cast<std::uint64_t>(picos / 1000);
+  const auto picos = context.limiter_picos_until(now);
+  for (std::size_t i = 0; i < picos.size(); ++i) {
+    record.limiter_ns[i] = static_cast<std::uint64_t>(picos[i] / 1000);
   }
   return true;
 }
@@ -261,11 +265,8 @@ std::uint32_t EngineView::add_contexts(Picos now, std::uint32_t first, std::uint
       sums.queue_pairs_to[cluster] += context.queue_pairs;
       sums.moved_to[cluster] += 2 * context.sent_total - context.inflight_bytes;
     }
-    for (std::size_t i = 0; i < sums.limiter_picos.size(); ++i) {
-      sums.limiter_picos[i] += context.limiter_picos[i];
-    }
-    sums.limiter_picos[static_cast<std::size_t>(context.limiter)] +=
-        (now - context.limiter_since).count;
+    const auto picos = context.limiter_picos_until(now);
+    for (std::size_t i = 0; i < picos.size(); ++i) sums.limiter_picos[i] += picos[i];
   }
   return end < size ? end : 0;
 }

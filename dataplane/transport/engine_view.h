@@ -43,6 +43,8 @@ class EngineView {
   std::uint64_t inflight_bytes() const;
   // Time shares per limiter up to `now`, summed over all contexts that were ever in use.
   std::array<std::int64_t, cc::kLimiters> limiter_picos(Picos now) const;
+  // The same of the context that a queue pair uses; all 0 when there is no such queue pair.
+  std::array<std::int64_t, cc::kLimiters> limiter_picos(Picos now, std::uint32_t qp_number) const;
   // The queue pair after `number` in the order of slots; `number` 0 gives the first, and the result
   // 0 follows the last. `number` may be that of a destroyed queue pair.
   std::uint32_t next_qp(std::uint32_t number) const;

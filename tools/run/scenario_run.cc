@@ -140,6 +140,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   scenario.seed = seed;
   std::optional<workload::JobPlan> job;
   MessagePlan plan = plan_of(scenario, prepared.inputs, seed, job);
+  plan.limits = job.has_value();
   WorldOptions options;
   options.check_invariants = control.check_invariants;
   options.exact_departures = control.exact_departures;

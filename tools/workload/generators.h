@@ -14,8 +14,6 @@
 
 namespace paceline::workload {
 
-inline constexpr std::uint16_t kHintAllToAll = 2;  // RequestMessage::hint_kind
-
 // `fan_in` hosts (the first ones besides it) send message_bytes each to `receiver`.
 MessagePlan incast(const config::WorkloadConfig& workload, std::uint32_t hosts, std::uint64_t seed);
 

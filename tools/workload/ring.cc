@@ -8,8 +8,6 @@ namespace paceline::workload {
 
 namespace {
 
-constexpr std::uint16_t kHintRing = 1;  // RequestMessage::hint_kind
-
 // How a bucket is cut: `hosts` segments that differ by at most a byte, each in chunks.
 class BucketShape {
  public:

@@ -46,7 +46,8 @@ MessageApp::MessageApp(std::uint32_t host, const MessagePlan& plan, const PlanIn
       own_(index.own(host)),
       dependants_(index.dependants(host)),
       receives_wanted_(static_cast<std::uint32_t>(std::min(kReceives, index.announced(host)))),
-      planned_(index.planned(host)) {
+      planned_(index.planned(host)),
+      limits_(plan.limits ? std::make_unique<SenderLimits>() : nullptr) {
   constexpr std::uint8_t kAccess = transport::access::local_write | transport::access::remote_write;
   transport::RegionTable& regions = engine_.regions();
   region_ = memory == nullptr ? regions.add_elided(0, kRegionBytes, kAccess)
@@ -105,6 +106,7 @@ void MessageApp::start(Picos now, std::uint32_t id) {
     return;
   }
   const std::uint32_t lane = open(now, message);
+  if (limits_ != nullptr) limits_->begin(id, engine_.view().limiter_picos(now, lanes_[lane].qp));
   lanes_[lane].waiting.push(id);
   feed(now, lane);
 }
@@ -190,6 +192,10 @@ void MessageApp::take_completions(Picos now) {
       --lanes_[lane].outstanding;
       const auto id = static_cast<std::uint32_t>(c.wr_id);
       if ((c.wr_id & kPieceFlag) == 0) {
+        if (limits_ != nullptr) {
+          limits_->end(id, plan_.messages[id].collective,
+                       engine_.view().limiter_picos(now, c.qp_number));
+        }
         finish(now, id, failed);
         lanes_[lane].busy = false;
       }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <queue>
 #include <span>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/driver/traffic/message_plan.h"
 #include "dataplane/driver/traffic/plan_index.h"
+#include "dataplane/driver/traffic/sender_limits.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline {
@@ -71,6 +73,8 @@ class alignas(64) MessageApp {
   // What this host sends and computes, and what of it is done, failed messages included.
   std::uint64_t finished() const { return finished_; }
   std::uint64_t planned() const { return planned_; }
+  // Of its messages; nullptr if not recorded (MessagePlan::limits).
+  const SenderLimits* limits() const { return limits_.get(); }
   // Ids in the order of completion since the last call.
   std::vector<std::uint32_t>& newly_finished() { return newly_finished_; }
 
@@ -131,6 +135,7 @@ class alignas(64) MessageApp {
   std::uint64_t finished_ = 0;
   std::uint64_t planned_ = 0;
   bool posted_ = false;
+  std::unique_ptr<SenderLimits> limits_;
 };
 
 }  // namespace paceline

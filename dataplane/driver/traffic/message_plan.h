@@ -12,6 +12,9 @@
 namespace paceline {
 
 inline constexpr std::uint32_t kNoMessage = 0xFFFF'FFFF;
+// PlannedMessage::hint_kind, as in RequestMessage.
+inline constexpr std::uint16_t kHintRing = 1;
+inline constexpr std::uint16_t kHintAllToAll = 2;
 
 // A message waits for others that its sender receives until they have arrived, and for others that
 // its sender sends until they are complete.
@@ -57,6 +60,7 @@ struct MessagePlan {
   // All queue pairs are connected before the run, as communicators are; else each at its first
   // message.
   bool connected = false;
+  bool limits = false;  // what held back senders is recorded by collective (SenderLimits)
 };
 
 // Sets `notify` and `notify_sender` by what waits for what. Throws std::invalid_argument where a

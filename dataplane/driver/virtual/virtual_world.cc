@@ -11,6 +11,7 @@
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/driver/traffic/ideal.h"
 #include "dataplane/driver/traffic/reachable.h"
+#include "dataplane/driver/virtual/expected_events.h"
 #include "dataplane/driver/virtual/real_time_run.h"
 #include "dataplane/driver/virtual/world_host.h"
 
@@ -27,29 +28,6 @@ std::uint64_t events_to_next_look(std::uint64_t hops, std::uint64_t max_hops) {
   if (max_hops == 0) return kHousekeeping;
   const std::uint64_t left = hops < max_hops ? max_hops - hops : 0;
   return std::clamp<std::uint64_t>(left / 16, 1, kHousekeeping);
-}
-
-// Pops per simulated microsecond, if the busiest port is busy throughout: about five events a
-// packet (two links each way and the pacer). Only the width of the event queue's slots depends on
-// it.
-double expected_events_per_us(const config::Scenario& scenario, const MessagePlan& plan) {
-  std::vector<double> out(scenario.fabric.hosts);
-  std::vector<double> in(scenario.fabric.hosts);
-  double packets = 0;
-  double busiest_us = 1;
-  for (const PlannedMessage& message : plan.messages) {
-    if (message.nvlink) continue;
-    const auto bytes = static_cast<double>(message.bytes);
-    packets += 1 + bytes / scenario.transport.payload_bytes;
-    busiest_us = std::max(busiest_us, static_cast<double>(message.start.count) / 1e6);
-    out[message.src] += bytes;
-    in[message.dst] += bytes;
-  }
-  const double us_per_byte = 8e6 / static_cast<double>(scenario.fabric.rate.bps);
-  for (std::uint32_t h = 0; h < scenario.fabric.hosts; ++h) {
-    busiest_us = std::max(busiest_us, std::max(out[h], in[h]) * us_per_byte);
-  }
-  return 5 * packets / busiest_us;
 }
 
 constexpr std::uint64_t mix(std::uint64_t x) {
@@ -217,6 +195,8 @@ Port& VirtualWorld::port_of(std::uint32_t host, fabric::Network& network) {
 const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
   return (*hosts_)[host].engine;
 }
+
+const MessageApp& VirtualWorld::app(std::uint32_t host) const { return (*hosts_)[host].app; }
 
 std::uint64_t VirtualWorld::events() const {
   std::uint64_t sum = 0;

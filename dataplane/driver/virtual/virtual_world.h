@@ -116,6 +116,7 @@ class VirtualWorld final : public Connector {
   fabric::Network& network() { return parts_.front()->network(); }
   std::uint32_t hosts() const { return scenario_.fabric.hosts; }
   const transport::Engine& engine(std::uint32_t host) const;
+  const MessageApp& app(std::uint32_t host) const;
   const NvLink& nvlink() const { return nvlink_; }
   std::uint64_t events() const;  // one per event however many parts it touched
   std::uint64_t messages_completed() const;

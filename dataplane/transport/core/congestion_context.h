@@ -68,6 +68,13 @@ struct alignas(64) CongestionContext {
     return (wanted & kAll) != 0 || rtt_ns / 2 > base_rtt_ns;
   }
 
+  // Time under each limiter, with that of the one in force until now.
+  std::array<std::int64_t, cc::kLimiters> limiter_picos_until(Picos now) const {
+    auto picos = limiter_picos;
+    picos[static_cast<std::size_t>(limiter)] += (now - limiter_since).count;
+    return picos;
+  }
+
   alignas(64) std::array<std::byte, cc::kStateBytes> state{};
   // A fallback is a second sender algorithm whose state follows in the same block.
   alignas(64) std::array<std::byte, cc::kStateBytes> fallback_state{};

@@ -110,7 +110,7 @@ static void give_up(struct context* s, int64_t now) {
 
 static double start_of(const struct context* s, constants* d, double x, uint32_t n) {
   double u = cc_lesser(x, d->bdp);
-  if (x > d->small && n != 1 && n != 2) { /* 3 */
+  if (x > d->small && n != 1 && n != 2 && s->degree != 1) { /* 3 */
     const double all = n ? d->p[KAPPA] * d->bdp / n : 0;
     const double bytes = cc_greater(all, d->small * d->small * d->small / (x * x));
     u = cc_whole(bytes / d->packet) * d->packet;

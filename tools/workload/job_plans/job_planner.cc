@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tools/workload/job_plans/sender_degrees.h"
 #include "tools/workload/jobs/issue_order.h"
 
 namespace paceline::workload {
@@ -24,6 +25,11 @@ PlannedMessage compute_message(std::uint32_t rank, Picos duration, std::uint32_t
   m.computes = true;
   m.collective = call;
   return m;
+}
+
+std::uint16_t hint_kind(CollectiveOp op, std::uint16_t degree) {
+  if (op == CollectiveOp::all_to_all) return kHintAllToAll;
+  return degree == 1 ? kHintRing : std::uint16_t{0};
 }
 
 // The most blocks that one transfer moves.
@@ -151,14 +157,14 @@ void JobPlanner::add_waits() {
   for (const auto& [op, before] : job_.waits) wait(op, out_.spans[before].end);
 }
 
-GroupShape JobPlanner::shape_of(const std::vector<std::uint32_t>& ranks) const {
+std::vector<std::uint32_t> JobPlanner::servers_of(const std::vector<std::uint32_t>& ranks) const {
   std::vector<std::uint32_t> servers;
   for (const std::uint32_t rank : ranks) servers.push_back(servers_[rank]);
-  return group_shape(servers);
+  return servers;
 }
 
 const Schedule* JobPlanner::schedule_of(const CollectiveCall& call) {
-  const GroupShape shape = shape_of(job_.groups[call.group]);
+  const GroupShape shape = group_shape(servers_of(job_.groups[call.group]));
   const Schedule* const custom = settings_.custom;
   if (custom != nullptr && custom->op == call.op && custom->ranks == shape.ranks) {
     custom_used_ = true;
@@ -200,6 +206,7 @@ void JobPlanner::add_call(std::uint32_t number) {
   }
   const std::uint64_t window = std::uint64_t{settings_.channels} * settings_.window;
   gates_.assign(std::min(parts, window), call.ops);
+  degrees_ = sender_degrees(*schedule, servers_of(ranks), parts > 1);
   for (std::uint64_t p = 0; p < parts; ++p) {
     const Part part{static_cast<std::uint32_t>(out_.plan.messages.size()),
                     static_cast<std::uint32_t>(p % settings_.channels),
@@ -231,6 +238,8 @@ void JobPlanner::add_part(std::uint32_t number, const Schedule& schedule, const 
     m.bytes = transfer_bytes(schedule, t, part.bytes);
     m.lane = part.channel * settings_.queue_pairs + i % settings_.queue_pairs;
     m.collective = number;
+    m.hint_degree = degrees_[i];
+    m.hint_kind = hint_kind(schedule.op, m.hint_degree);
     add(m);
   }
   for (std::uint32_t i = 0; i < schedule.transfers.size(); ++i) {

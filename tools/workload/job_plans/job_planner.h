@@ -44,7 +44,7 @@ class JobPlanner {
   std::uint32_t add(const PlannedMessage& message);
   std::uint32_t add_join(std::uint32_t rank, std::uint32_t call);
   void wait(std::uint32_t message, std::uint32_t after);
-  GroupShape shape_of(const std::vector<std::uint32_t>& ranks) const;
+  std::vector<std::uint32_t> servers_of(const std::vector<std::uint32_t>& ranks) const;
 
   const Job& job_;
   std::span<const std::uint32_t> servers_;
@@ -59,6 +59,7 @@ class JobPlanner {
   bool custom_used_ = false;
   // Of the call that is being made: by channel and part in its window, the ends by rank.
   std::vector<std::vector<std::uint32_t>> gates_;
+  std::vector<std::uint16_t> degrees_;  // the same, by transfer: sender_degrees
 };
 
 }  // namespace paceline::workload
