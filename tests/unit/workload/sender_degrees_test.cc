@@ -68,9 +68,9 @@ TEST_CASE("sender degrees: ranks of the receiver's own server do not count", "[j
 
 TEST_CASE("sender degrees: messages of a job carry them", "[jobs]") {
   const Job job = job_plan_samples::job_of_calls(CollectiveOp::all_to_all, 6, 60'000, 1);
-  const auto planned = plan_job(job, job_plan_samples::servers_of(6, 1),
-                                job_plan_samples::settings_with(CollectiveOp::all_to_all, "window"),
-                                1000);
+  const auto planned =
+      plan_job(job, job_plan_samples::servers_of(6, 1),
+               job_plan_samples::settings_with(CollectiveOp::all_to_all, "window"), 1000);
   REQUIRE(planned.errors.empty());
   for (const PlannedMessage& m : planned.value.plan.messages) {
     CHECK(m.hint_degree == (m.computes ? 0 : 5));

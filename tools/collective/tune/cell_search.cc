@@ -109,6 +109,12 @@ std::optional<CellResult> CellSearch::run(const std::vector<TuneSetting>& ranked
   const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(limits_.kept, ranked.size()));
   first.insert(first.end(), ranked.begin(), ranked.begin() + kept);
   if (start) first.push_back(*start);
+  if (space_.ports) {
+    for (const TuneSetting& setting : std::vector(first)) {
+      first.push_back(setting);
+      first.back().planned_ports = true;
+    }
+  }
   const auto begun = emulate(std::move(first));
   if (!begun) return std::nullopt;
   CellResult result;

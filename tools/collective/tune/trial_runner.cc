@@ -40,11 +40,15 @@ TrialRunner::Key TrialRunner::key_of(const TuneSetting& setting) {
                                         {.aggregation = job.aggregation, .window = job.peers});
     found = schedules_.emplace(setting.schedule, std::move(made)).first;
   }
-  if (!found->second.ok()) return {setting.schedule, 0, 0, 0, 0};
+  if (!found->second.ok()) return {setting.schedule, 0, 0, 0, 0, false};
   const std::uint64_t parts = workload::parts_of(found->second.value, bytes_, setting.chunk_bytes);
   const std::uint64_t under_way = std::uint64_t{setting.channels} * setting.window;
-  return {setting.schedule, parts, std::min<std::uint64_t>(setting.channels, parts),
-          std::min(under_way, parts), setting.queue_pairs};
+  return {setting.schedule,
+          parts,
+          std::min<std::uint64_t>(setting.channels, parts),
+          std::min(under_way, parts),
+          setting.queue_pairs,
+          setting.planned_ports};
 }
 
 Trial TrialRunner::emulate(const TuneSetting& setting) const {
@@ -53,7 +57,7 @@ Trial TrialRunner::emulate(const TuneSetting& setting) const {
   job.operation = to_string(op_);
   job.bytes = bytes_;
   job.iterations = iterations_ + 1;
-  apply(setting, op_, job);
+  apply(setting, op_, scenario);
   Trial refused{setting, 0, 0, {}};
   auto prepared = prepare(std::move(scenario));
   if (!prepared.ok()) {

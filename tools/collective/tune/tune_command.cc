@@ -98,6 +98,7 @@ config::Read<CollectiveTunePlan> read_tune_plan(const CollectiveTuneOptions& opt
   auto group = tune_group(scenario.value);
   plan.group = std::move(group.value);
   out.errors = std::move(group.errors);
+  plan.space.ports = has_ports_to_plan(plan.group.scenario);
   plan.iterations = options.iterations;
   plan.limits.evaluations = options.evaluations;
   plan.jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
@@ -161,8 +162,9 @@ void add_common(CLI::App& command, CollectiveTuneOptions& options) {
 void add_collective_tune(CLI::App& parent, int& exit_code) {
   auto options = std::make_shared<CollectiveTuneOptions>();
   options->sizes = "4KiB..64MiB";
-  CLI::App* command = parent.add_subcommand(
-      "tune", "choose schedule, chunk, channels, window and queue pairs by operation and size");
+  CLI::App* command = parent.add_subcommand("tune",
+                                            "choose schedule, chunk, channels, window, queue pairs "
+                                            "and source ports by operation and size");
   add_common(*command, *options);
   command
       ->add_option("--operation", options->operations,
@@ -178,7 +180,8 @@ void add_collective_tune(CLI::App& parent, int& exit_code) {
   command->footer(
       "A model of latency and bandwidth, fitted to the fabric, ranks the schedules; the best are\n"
       "emulated and their settings searched, one at a time. Never slower than the default\n"
-      "schedule, which is always emulated. gain: share of the default's time that is saved.\n"
+      "schedule, which is always emulated. Where switches hash, each of these is emulated with\n"
+      "planned source ports too. gain: share of the default's time that is saved.\n"
       "Examples:\n"
       "  paceline collective tune --set fabric.hosts=16 --sizes '4KiB..1MiB step x16'\n"
       "  paceline collective tune configs/scenarios/all-reduce.toml \\\n"

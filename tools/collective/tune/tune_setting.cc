@@ -23,16 +23,25 @@ std::string& schedule_key(config::JobConfig& job, workload::CollectiveOp op) {
 }
 
 TuneSetting setting_of(const config::JobConfig& job, std::string schedule) {
-  return {std::move(schedule), job.chunk_bytes, job.channels, job.window, job.queue_pairs};
+  return {std::move(schedule), job.chunk_bytes, job.channels, job.window, job.queue_pairs, false};
 }
 
-void apply(const TuneSetting& setting, workload::CollectiveOp op, config::JobConfig& job) {
+bool has_ports_to_plan(const config::Scenario& scenario) {
+  const config::TransportConfig& t = scenario.transport;
+  const config::FabricConfig& f = scenario.fabric;
+  return t.source_ports == "hash" && t.multipath == "none" && f.load_balance == "ecmp" &&
+         f.ports == 1 && f.topology != "star";
+}
+
+void apply(const TuneSetting& setting, workload::CollectiveOp op, config::Scenario& scenario) {
+  config::JobConfig& job = scenario.workload.job;
   schedule_key(job, op) = setting.schedule;
   job.schedule_file.clear();
   job.chunk_bytes = setting.chunk_bytes;
   job.channels = setting.channels;
   job.window = setting.window;
   job.queue_pairs = setting.queue_pairs;
+  if (setting.planned_ports) scenario.transport.source_ports = "planned";
 }
 
 }  // namespace paceline::tools

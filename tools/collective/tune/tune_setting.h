@@ -16,6 +16,7 @@ struct TuneSetting {
   std::uint32_t channels = 1;
   std::uint32_t window = 1;
   std::uint32_t queue_pairs = 1;
+  bool planned_ports = false;  // transport.source_ports = "planned"
   friend bool operator==(const TuneSetting&, const TuneSetting&) = default;
 };
 
@@ -26,13 +27,17 @@ struct TuneSpace {
   std::vector<std::uint32_t> channels{1, 2, 4};
   std::vector<std::uint32_t> windows{2, 4, 8, 16, 32};
   std::vector<std::uint32_t> queue_pairs{1, 2, 4};
+  bool ports = false;  // whether source ports are planned
 };
+
+// Whether the paths of a connection follow from its source port, which may be chosen.
+bool has_ports_to_plan(const config::Scenario& scenario);
 
 // The key of [workload.job] that names the schedule of an operation.
 std::string& schedule_key(config::JobConfig& job, workload::CollectiveOp op);
 
 // The settings of the scenario with another schedule.
 TuneSetting setting_of(const config::JobConfig& job, std::string schedule);
-void apply(const TuneSetting& setting, workload::CollectiveOp op, config::JobConfig& job);
+void apply(const TuneSetting& setting, workload::CollectiveOp op, config::Scenario& scenario);
 
 }  // namespace paceline::tools

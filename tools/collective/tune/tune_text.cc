@@ -36,6 +36,7 @@ TuneJson setting_json(const Trial& trial) {
   json["chunk_bytes"] = trial.setting.chunk_bytes;
   json["window"] = trial.setting.window;
   json["queue_pairs"] = trial.setting.queue_pairs;
+  json["planned_ports"] = trial.setting.planned_ports;
   if (trial.problem.empty()) {
     json["time_us"] = trial.took_us;
   } else {
@@ -88,10 +89,11 @@ const Trial* rival_of(const TuneCell& cell) {
 }
 
 std::string setting_text(const TuneSetting& setting) {
-  return fmt::format("chunks of {}, {} channel{}, window {}, {} queue pair{}",
+  return fmt::format("chunks of {}, {} channel{}, window {}, {} queue pair{}{}",
                      config::format_bytes(setting.chunk_bytes), setting.channels,
                      setting.channels == 1 ? "" : "s", setting.window, setting.queue_pairs,
-                     setting.queue_pairs == 1 ? "" : "s");
+                     setting.queue_pairs == 1 ? "" : "s",
+                     setting.planned_ports ? ", planned source ports" : "");
 }
 
 }  // namespace
@@ -99,16 +101,18 @@ std::string setting_text(const TuneSetting& setting) {
 std::string collective_tune_text(const CollectiveTunePlan& plan,
                                  const CollectiveTuneResult& result) {
   std::string text = group_text(plan, result.cost);
-  text += fmt::format("{:<14} {:>8}  {:<21} {:>8} {:>7} {:>6} {:>3} {:>11} {:>11} {:>6} {:>11}\n",
-                      "operation", "size", "schedule", "channels", "chunk", "window", "QPs",
-                      "time us", "default us", "gain %", "evaluations");
+  text +=
+      fmt::format("{:<14} {:>8}  {:<21} {:>8} {:>7} {:>6} {:>3} {:>7} {:>11} {:>11} {:>6} {:>11}\n",
+                  "operation", "size", "schedule", "channels", "chunk", "window", "QPs", "ports",
+                  "time us", "default us", "gain %", "evaluations");
   for (const TuneCell& cell : result.cells) {
     const TuneSetting& s = cell.result.best.setting;
     const Trial& standard = cell.result.standard;
     text += fmt::format(
-        "{:<14} {:>8}  {:<21} {:>8} {:>7} {:>6} {:>3} {:>11.2f} {:>11} {:>6.1f} {:>11}\n",
+        "{:<14} {:>8}  {:<21} {:>8} {:>7} {:>6} {:>3} {:>7} {:>11.2f} {:>11} {:>6.1f} {:>11}\n",
         to_string(cell.op), config::format_bytes(cell.bytes), s.schedule, s.channels,
-        config::format_bytes(s.chunk_bytes), s.window, s.queue_pairs, cell.result.best.took_us,
+        config::format_bytes(s.chunk_bytes), s.window, s.queue_pairs,
+        s.planned_ports ? "planned" : "hash", cell.result.best.took_us,
         standard.problem.empty() ? fmt::format("{:.2f}", standard.took_us) : "failed",
         gain_percent(cell.result), cell.result.evaluations);
   }
