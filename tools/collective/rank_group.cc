@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "tools/cli/cli.h"
@@ -106,7 +107,7 @@ void RankGroup::read_member(std::uint32_t number) {
   while (const auto message = member.lines->next()) {
     try {
       handle(*message, number);
-    } catch (const Json::exception& error) {
+    } catch (const std::exception& error) {
       fail(member, fmt::format("its message {}: {}", message->dump(), error.what()));
     }
   }

@@ -19,7 +19,7 @@ class RankListener {
 
   // The rank is here. What it has to be told goes into `lines`.
   virtual void greet(std::uint32_t /*rank*/, rank::JsonLines& /*lines*/) {}
-  // A message of the rank. May throw nlohmann::json::exception, which fails the rank.
+  // A message of the rank. Throws std::exception where it is none, which fails the rank.
   virtual void take(std::uint32_t rank, const nlohmann::json& message) = 0;
   // Whether the rank may end: it has said all that it has to.
   virtual bool complete(std::uint32_t rank) const = 0;
