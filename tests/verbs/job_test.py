@@ -183,11 +183,11 @@ def no_testbed(testbed):
 
 def under_way(testbed, *options):
     """A job that runs for long, and its ranks."""
-    path = scenario(testbed, ALL_REDUCE.replace("2ms", "50ms"))
+    path = scenario(testbed, ALL_REDUCE.replace("2ms", "200ms"))
     out = os.path.join(testbed.folder, "partial.json")
-    running = Running(testbed, job_run(testbed, path, "--set", "workload.job.iterations=400",
+    running = Running(testbed, job_run(testbed, path, "--set", "workload.job.iterations=100",
                                        "--set", "workload.job.bytes=4KiB", "--out", out, *options))
-    return running, await_ranks(running, HOSTS), out
+    return running, await_ranks(running, HOSTS, 2 * PATIENCE), out
 
 
 def failed_without_result(testbed, text, out, *patterns):

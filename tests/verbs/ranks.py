@@ -34,15 +34,15 @@ def rank_processes(parent):
     return found
 
 
-def await_ranks(running, count):
-    """The processes of `count` ranks, some time after the last has begun."""
+def await_ranks(running, count, seconds=0.5):
+    """The processes of `count` ranks, `seconds` after the last has begun."""
     limit = time.monotonic() + ENDS_WITHIN
     while len(ranks := rank_processes(running.process.pid)) < count:
         if time.monotonic() > limit or running.process.poll() is not None:
             end(running.process)
             raise Failed(f"{len(ranks)} ranks run: {running.text()}")
         time.sleep(0.05)
-    time.sleep(0.5)
+    time.sleep(seconds)
     return ranks
 
 

@@ -1,6 +1,8 @@
 #include "tools/job/verbs/plan_results.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -33,7 +35,15 @@ PlanResults::PlanResults(std::vector<rank::PlanPart> parts, std::size_t messages
 }
 
 void PlanResults::greet(std::uint32_t rank, rank::JsonLines& lines) {
-  for (const Json& line : part_lines(parts_[rank])) lines.send(line);
+  const auto whole = static_cast<time_t>(patience_);
+  const timeval limit{whole,
+                      static_cast<suseconds_t>((patience_ - static_cast<double>(whole)) * 1e6)};
+  ::setsockopt(lines.descriptor(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  for (const Json& line : part_lines(parts_[rank])) {
+    if (lines.send(line)) continue;
+    deaf_.push_back(fmt::format("{} has not taken its part of the plan", names_.rank(rank)));
+    break;
+  }
   parts_[rank] = {};
   last_progress_ = wall_seconds();
 }
@@ -115,6 +125,7 @@ std::vector<std::string> PlanResults::waits() const {
 }
 
 std::vector<std::string> PlanResults::obstacles() {
+  if (!deaf_.empty()) return deaf_;
   if (wall_seconds() - last_progress_ < patience_) return {};
   stalled_ = true;
   std::vector<std::string> lines{fmt::format("no message has moved for {:g} s", patience_)};

@@ -68,6 +68,7 @@ class PlanResults final : public RankListener {
   double patience_;
   double last_progress_;
   bool stalled_ = false;
+  std::vector<std::string> deaf_;  // errors: ranks that do not take in what they are told
   std::vector<MessageRecord> records_;
   std::vector<std::uint32_t> causes_;
   DataTotals totals_;
