@@ -239,9 +239,19 @@ MAY_INCLUDE = {
     "tools/capture": BELOW_TOOLS + ("tools/cli", "tools/ports", "tools/run", "tools/service_link"),
     "tools/testbed": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/ports", "tools/service_link"),
     "tools/emulate": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/plugin", "tools/run"),
-    # One rank of a collective over verbs: an ordinary program, which knows nothing of the service.
+    # One rank of a collective over verbs.
     "tools/collective/rank": (
-        "dataplane/base", "dataplane/config/command_line", "tools/workload/schedules",
+        "dataplane/base", "tools/workload/schedules",
+    ),
+    # Its part of a job.
+    "tools/collective/rank/plan": (
+        "dataplane/base", "tools/collective/rank/meeting", "tools/collective/rank/peer_traffic",
+        "tools/collective/rank/rank_error", "tools/collective/rank/rank_link",
+    ),
+    # An ordinary program, which knows nothing of the service.
+    "tools/collective/rank/program": (
+        "dataplane/config/command_line", "tools/collective/rank", "tools/collective/rank/plan",
+        "tools/workload/schedules",
     ),
     # Which schedule and which settings a collective takes on a fabric.
     "tools/collective/tune": BELOW_TOOLS + (
@@ -253,7 +263,14 @@ MAY_INCLUDE = {
         "tools/service_link/runtime_folder", "tools/workload", "tools/workload/schedules",
     ),
     "tools/job": BELOW_TOOLS + (
-        "tools/cli", "tools/run", "tools/workload", "tools/workload/exports", "tools/workload/models",
+        "tools/cli", "tools/job/verbs", "tools/run", "tools/workload", "tools/workload/exports",
+        "tools/workload/models",
+    ),
+    # A job between the NICs of a testbed.
+    "tools/job/verbs": BELOW_TOOLS + (
+        "tools/cli", "tools/collective/rank/json_lines", "tools/collective/rank/plan/plan_part",
+        "tools/collective/rank_group", "tools/collective/rank_listener", "tools/collective/testbed_ranks",
+        "tools/run", "tools/workload", "tools/workload/job_plans",
     ),
     "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),

@@ -4,7 +4,6 @@
   collective_test.py PACELINE PACELINE-DATAPLANE PACELINE-RANK [PART OF A CASE'S NAME]
 """
 
-import glob
 import json
 import os
 import re
@@ -16,13 +15,13 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from programs import Failed, Running, run_table  # noqa: E402
-from testbed import PATIENCE, Testbed, end, say  # noqa: E402
+from ranks import ENDS_WITHIN, await_ranks, ended, nothing_left  # noqa: E402
+from testbed import PATIENCE, Testbed, end  # noqa: E402
 
 HOSTS = 8
 OPERATIONS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce")
 # Parts of a few hundred bytes, so that small buffers have many of them under way.
 SMALL_PARTS = ("--set", "workload.job.chunk_bytes=4096", "--set", "workload.job.window=3")
-ENDS_WITHIN = 10 * PATIENCE
 
 
 def bench(testbed, *options):
@@ -41,12 +40,6 @@ def finish(testbed, *options, seconds=120, status=0):
         raise Failed(f"exit status {running.process.returncode}, not {status}:\n{running.text()}")
     nothing_left(testbed)
     return running.text()
-
-
-def nothing_left(testbed):
-    left = glob.glob(os.path.join(testbed.folder, "paceline-ranks-*"))
-    if left:
-        raise Failed(f"left behind: {left}")
 
 
 def schedules(testbed, operation):
@@ -107,52 +100,11 @@ def large(testbed):
         raise Failed(text)
 
 
-def rank_processes(parent):
-    """The processes that `parent` has started, by their command lines."""
-    found = {}
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
-                ppid = int(file.read().rpartition(")")[2].split()[1])
-            with open(f"/proc/{process}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if ppid == parent and os.path.basename(words[0]) == b"paceline-rank":
-            rank = next(w for w in words if w.startswith(b"--rank="))
-            found[int(rank[7:])] = int(process)
-    return found
-
-
 def under_way(testbed):
     """A bench that runs for long, and its ranks."""
     running = Running(testbed, bench(testbed, "--schedules", "ring", "--min", "1MiB", "--max", "1MiB",
                                      "--iterations", "100000"))
-    limit = time.monotonic() + ENDS_WITHIN
-    while len(ranks := rank_processes(running.process.pid)) < HOSTS:
-        if time.monotonic() > limit or running.process.poll() is not None:
-            end(running.process)
-            raise Failed(f"{len(ranks)} ranks run: {running.text()}")
-        time.sleep(0.05)
-    time.sleep(0.5)
-    return running, ranks
-
-
-def ended(running, ranks, status):
-    """What it printed, once it has ended with that status and none of its ranks is left."""
-    begin = time.monotonic()
-    try:
-        running.process.wait(ENDS_WITHIN)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"still runs after {ENDS_WITHIN} s: {running.text()}") from None
-    finally:
-        end(running.process)
-    say(f"    ended after {time.monotonic() - begin:.2f} s")
-    left = [rank for rank, process in ranks.items() if os.path.exists(f"/proc/{process}")]
-    if left or running.process.returncode != status:
-        raise Failed(f"exit status {running.process.returncode}, not {status}; ranks left {left}:\n"
-                     f"{running.text()}")
-    return running.text()
+    return running, await_ranks(running, HOSTS)
 
 
 def killed_rank(testbed):

@@ -14,6 +14,7 @@
 #include "tools/cli/cli.h"
 #include "tools/collective/collective_bench.h"
 #include "tools/collective/testbed_bench.h"
+#include "tools/collective/testbed_ranks.h"
 #include "tools/collective/tune/tune_command.h"
 #include "tools/run/scenario_run.h"
 #include "tools/workload/schedules/schedule.h"

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "tools/cli/cli.h"
@@ -25,7 +27,7 @@ constexpr double kEndSeconds = 2;
 
 }  // namespace
 
-RankGroup::RankGroup(std::uint32_t sizes) : sizes_(sizes) {}
+RankGroup::RankGroup(RankListener& listener) : listener_(listener) {}
 
 RankGroup::~RankGroup() { end_all(); }
 
@@ -39,7 +41,6 @@ std::string RankGroup::start(const std::string& name, std::vector<std::string> c
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   Member member;
   member.name = name;
-  member.results.resize(sizes_);
   const int error =
       ::posix_spawn(&member.process, words[0], nullptr, &attributes, words.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
@@ -48,26 +49,18 @@ std::string RankGroup::start(const std::string& name, std::vector<std::string> c
   return "";
 }
 
-GroupResult RankGroup::run(const std::atomic<bool>& stop) {
+std::vector<std::string> RankGroup::run(const std::atomic<bool>& stop) {
   double failed_at = 0;
   while (any_left() && !stop.load(std::memory_order_relaxed)) {
     take_in();
     reap();
+    if (failures_.empty()) failures_ = listener_.obstacles();
     if (failures_.empty()) continue;
     if (failed_at == 0) failed_at = wall_seconds();
     if (wall_seconds() - failed_at > kSayWhySeconds) break;
   }
   end_all();
-  GroupResult out;
-  out.failures = std::move(failures_);
-  out.sizes.resize(sizes_);
-  for (std::uint32_t size = 0; size < sizes_; ++size) {
-    for (const Member& member : members_) {
-      if (member.results[size]) out.sizes[size].push_back(*member.results[size]);
-    }
-    if (out.sizes[size].size() != members_.size()) out.sizes[size].clear();
-  }
-  return out;
+  return std::move(failures_);
 }
 
 void RankGroup::take_in() {
@@ -79,8 +72,8 @@ void RankGroup::take_in() {
   if (::poll(waits.data(), waits.size(), kLookMs) <= 0) return;
   accept_all();
   read_strangers();
-  for (Member& member : members_) {
-    if (member.lines) read_member(member);
+  for (std::uint32_t r = 0; r < members_.size(); ++r) {
+    if (members_[r].lines) read_member(r);
   }
   hand_on_addresses();
   release_waiting();
@@ -100,25 +93,29 @@ void RankGroup::read_strangers() {
     if (!message->is_object() || !message->contains("rank")) return true;
     const Json& number = message->at("rank");
     if (number.is_number_unsigned() && number.get<std::uint64_t>() < members_.size()) {
-      members_[number.get<std::uint64_t>()].lines = std::move(lines);
+      const auto rank = number.get<std::uint32_t>();
+      listener_.greet(rank, *lines);
+      members_[rank].lines = std::move(lines);
     }
     return true;
   });
 }
 
-void RankGroup::read_member(Member& member) {
+void RankGroup::read_member(std::uint32_t number) {
+  Member& member = members_[number];
   const bool there = member.lines->receive();
   while (const auto message = member.lines->next()) {
     try {
-      handle(*message, member);
-    } catch (const Json::exception& error) {
+      handle(*message, number);
+    } catch (const std::exception& error) {
       fail(member, fmt::format("its message {}: {}", message->dump(), error.what()));
     }
   }
   if (!there) member.lines.reset();
 }
 
-void RankGroup::handle(const Json& message, Member& member) {
+void RankGroup::handle(const Json& message, std::uint32_t number) {
+  Member& member = members_[number];
   if (message.contains("failed")) {
     fail(member, message.at("failed").get<std::string>());
   } else if (message.contains("addresses")) {
@@ -126,10 +123,7 @@ void RankGroup::handle(const Json& message, Member& member) {
   } else if (message.contains("wait")) {
     member.waits = message.at("wait").get<std::uint32_t>() == waited_;
   } else {
-    member.results.at(message.at("size").get<std::uint32_t>()) =
-        RankResult{message.at("mean_us").get<double>(), message.at("wrong").get<std::uint64_t>(),
-                   message.at("element").get<std::uint64_t>(), message.at("expected").get<float>(),
-                   message.at("got").get<float>()};
+    listener_.take(number, message);
   }
 }
 
@@ -156,32 +150,34 @@ void RankGroup::release_waiting() {
   for (const Member& member : members_) {
     if (!member.waits) return;
   }
+  const std::int64_t now =
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   for (Member& member : members_) {
     member.waits = false;
-    if (member.lines) member.lines->send({{"go", waited_}});
+    if (member.lines) member.lines->send({{"go", waited_}, {"at_ns", now}});
   }
   ++waited_;
 }
 
 void RankGroup::reap() {
-  for (Member& member : members_) {
+  for (std::uint32_t r = 0; r < members_.size(); ++r) {
+    Member& member = members_[r];
     int status = 0;
     if (member.process == 0 || ::waitpid(member.process, &status, WNOHANG) != member.process) {
       continue;
     }
     member.process = 0;
-    if (member.lines) read_member(member);
-    note_end(member, status);
+    if (member.lines) read_member(r);
+    note_end(r, status);
   }
 }
 
-void RankGroup::note_end(Member& member, int status) {
-  const bool complete = std::all_of(member.results.begin(), member.results.end(),
-                                    [](const auto& result) { return result.has_value(); });
+void RankGroup::note_end(std::uint32_t number, int status) {
+  Member& member = members_[number];
   if (WIFSIGNALED(status)) {
     fail(member,
          fmt::format("ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status))));
-  } else if (!member.failed && (WEXITSTATUS(status) != 0 || !complete)) {
+  } else if (!member.failed && (WEXITSTATUS(status) != 0 || !listener_.complete(number))) {
     fail(member, fmt::format("ended with exit status {} before its results were complete",
                              WEXITSTATUS(status)));
   }

@@ -1,6 +1,6 @@
-// The ranks of one collective, a process each, from their start to their end: hands on addresses,
-// lets everybody wait for everybody, takes results (tools/collective/rank/meeting.h), and ends all
-// of them when one fails.
+// The ranks of a collective or a job, a process each, from their start to their end: hands on
+// addresses, lets everybody wait for everybody (tools/collective/rank/meeting.h), and ends all of
+// them when one fails. Whatever else they say is for a listener.
 #pragma once
 
 #include <sys/types.h>
@@ -9,33 +9,19 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/collective/meeting_socket.h"
 #include "tools/collective/rank/json_lines.h"
+#include "tools/collective/rank_listener.h"
 
 namespace paceline::tools {
-
-// What one rank says of one size.
-struct RankResult {
-  double mean_us = 0;
-  std::uint64_t wrong = 0;    // elements
-  std::uint64_t element = 0;  // the first wrong one
-  float expected = 0;
-  float got = 0;
-};
-
-struct GroupResult {
-  std::vector<std::vector<RankResult>> sizes;  // by size, then by rank; empty where one is missing
-  std::vector<std::string> failures;
-};
 
 class RankGroup {
  public:
   // Throws std::runtime_error where there can be no socket.
-  explicit RankGroup(std::uint32_t sizes);
+  explicit RankGroup(RankListener& listener);
   ~RankGroup();  // ends those that still run
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
@@ -44,8 +30,8 @@ class RankGroup {
 
   // Rank after rank; `name` is for errors. Returns why it cannot be started, or an empty text.
   std::string start(const std::string& name, std::vector<std::string> command);
-  // Until all have ended, or `stop` is set.
-  GroupResult run(const std::atomic<bool>& stop);
+  // Until all have ended, or `stop` is set. Returns the failures.
+  std::vector<std::string> run(const std::atomic<bool>& stop);
 
  private:
   using Json = nlohmann::json;
@@ -56,24 +42,23 @@ class RankGroup {
     Json addresses;                          // null until they have come
     bool waits = false;
     bool failed = false;
-    std::vector<std::optional<RankResult>> results;
   };
 
   void take_in();
   void accept_all();
   void read_strangers();
-  void read_member(Member& member);
-  void handle(const Json& message, Member& member);
+  void read_member(std::uint32_t number);
+  void handle(const Json& message, std::uint32_t number);
   void hand_on_addresses();
   void release_waiting();
   void reap();
-  void note_end(Member& member, int status);
+  void note_end(std::uint32_t number, int status);
   void fail(Member& member, const std::string& what);
   bool any_left() const;
   void signal_all(int number) const;
   void end_all();
 
-  std::uint32_t sizes_;
+  RankListener& listener_;
   MeetingSocket socket_;
   std::vector<Member> members_;
   std::vector<std::unique_ptr<rank::JsonLines>> strangers_;  // have not said who they are

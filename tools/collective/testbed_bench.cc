@@ -2,80 +2,25 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tools/collective/bench_results.h"
 #include "tools/collective/rank/part_runner.h"
 #include "tools/collective/rank_group.h"
+#include "tools/collective/testbed_ranks.h"
 #include "tools/run/job_report.h"
-#include "tools/service_link/runtime_folder.h"
 #include "tools/workload/schedules/schedule.h"
 
 namespace paceline::tools {
 
 namespace {
 
-constexpr const char* kRankProgram = "paceline-rank";
-
-std::filesystem::path own_file() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error);
-}
-
-// What a command of this program prints; the exit status, or -1.
-int output_of(std::vector<std::string> command, std::string& text) {
-  std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) return -1;
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::close(ends[0]);
-    ::close(ends[1]);
-    ::execv(words[0], words.data());
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  std::array<char, 4096> some;
-  for (ssize_t n; child > 0 && (n = ::read(ends[0], some.data(), some.size())) > 0;) {
-    text.append(some.data(), static_cast<std::size_t>(n));
-  }
-  ::close(ends[0]);
-  int status = -1;
-  if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-  return WEXITSTATUS(status);
-}
-
-// Which service a command is for, by the rule of `paceline exec`.
-std::string service_option(const std::string& testbed) {
-  const char* const socket = std::getenv("PACELINE_SOCKET");
-  if (testbed == kDefaultTestbed && socket != nullptr && *socket != 0) {
-    return fmt::format("--socket={}", socket);
-  }
-  return fmt::format("--name={}", testbed);
-}
-
-std::vector<std::string> rank_command(const TestbedPlan& plan, const std::string& schedule,
-                                      std::size_t rank, const std::string& socket) {
-  const std::filesystem::path self = own_file();
-  return {self.string(),
-          "exec",
-          service_option(plan.testbed),
-          "--nic",
-          plan.nics[rank],
-          "--no-files",
-          "--",
-          (self.parent_path() / kRankProgram).string(),
-          fmt::format("--rank={}", rank),
+std::vector<std::string> bench_rank_options(const TestbedPlan& plan, const std::string& schedule,
+                                            std::size_t rank, const std::string& socket) {
+  return {fmt::format("--rank={}", rank),
           fmt::format("--ranks={}", plan.nics.size()),
           fmt::format("--per-server={}", plan.per_server),
           fmt::format("--operation={}", plan.operation),
@@ -87,23 +32,25 @@ std::vector<std::string> rank_command(const TestbedPlan& plan, const std::string
           fmt::format("--meet={}", socket)};
 }
 
-GroupResult run_group(const TestbedPlan& plan, const std::string& schedule,
-                      const std::atomic<bool>& stop) {
-  RankGroup group(static_cast<std::uint32_t>(plan.sizes.size()));
+// Returns the failures.
+std::vector<std::string> run_group(const TestbedPlan& plan, const std::string& schedule,
+                                   const std::atomic<bool>& stop, BenchResults& results) {
+  RankGroup group(results);
   for (std::size_t r = 0; r < plan.nics.size(); ++r) {
-    const std::string error = group.start(fmt::format("rank {} on {}", r, plan.nics[r]),
-                                          rank_command(plan, schedule, r, group.socket()));
+    const std::string error =
+        group.start(fmt::format("rank {} on {}", r, plan.nics[r]),
+                    rank_command(plan.testbed, plan.nics[r],
+                                 bench_rank_options(plan, schedule, r, group.socket())));
     if (!error.empty()) throw std::runtime_error(error);
   }
   return group.run(stop);
 }
 
 BenchRow row_of(const TestbedPlan& plan, const std::string& schedule, std::size_t size,
-                const GroupResult& result, std::vector<std::string>& failures) {
+                const std::vector<RankResult>& ranks, std::vector<std::string>& failures) {
   BenchRow row;
   row.bytes = plan.sizes[size];
   row.schedule = schedule;
-  const std::vector<RankResult>& ranks = result.sizes[size];
   if (ranks.empty()) {
     row.problem = "no result: a rank failed";
     return row;
@@ -147,33 +94,12 @@ std::vector<std::string> plan_errors(const TestbedPlan& plan) {
     errors.push_back(fmt::format("workload.job.chunk_bytes = {}: on a testbed expected 4 or more",
                                  plan.chunk_bytes));
   }
-  const std::string program = (own_file().parent_path() / kRankProgram).string();
-  if (::access(program.c_str(), X_OK) != 0) {
-    errors.push_back(
-        fmt::format("{}: missing; it is built where libibverbs is installed", program));
-  }
+  const std::vector<std::string> missing = rank_program_errors();
+  errors.insert(errors.end(), missing.begin(), missing.end());
   return errors;
 }
 
 }  // namespace
-
-config::Read<std::vector<std::string>> testbed_nics(const std::string& testbed) {
-  std::string text;
-  config::Read<std::vector<std::string>> out;
-  if (output_of({own_file().string(), "testbed", "status", "--json", service_option(testbed)},
-                text) != 0) {
-    return out;
-  }
-  const auto status = nlohmann::json::parse(text, nullptr, false);
-  try {
-    for (const auto& set : status.at("workers")) {
-      for (const auto& nic : set.at("nics")) out.value.push_back(nic.at("name"));
-    }
-  } catch (const nlohmann::json::exception& error) {
-    out.errors.push_back(fmt::format("the status of testbed {}: {}", testbed, error.what()));
-  }
-  return out;
-}
 
 config::Read<TestbedRows> run_testbed_bench(
     const TestbedPlan& plan, const std::atomic<bool>& stop,
@@ -186,19 +112,22 @@ config::Read<TestbedRows> run_testbed_bench(
   for (const std::string& schedule : plan.schedules) {
     at.what = schedule;
     progress(at);
-    GroupResult result;
+    BenchResults results(static_cast<std::uint32_t>(plan.nics.size()),
+                         static_cast<std::uint32_t>(plan.sizes.size()));
+    std::vector<std::string> failures;
     try {
-      result = run_group(plan, schedule, stop);
+      failures = run_group(plan, schedule, stop, results);
     } catch (const std::runtime_error& error) {
       return {{}, {error.what()}};
     }
     if (stop.load(std::memory_order_relaxed)) break;
     ++at.done;
-    for (const std::string& failure : result.failures) {
+    for (const std::string& failure : failures) {
       out.value.failures.push_back(fmt::format("{} by {}: {}", plan.operation, schedule, failure));
     }
-    for (std::size_t size = 0; size < plan.sizes.size(); ++size) {
-      out.value.rows.push_back(row_of(plan, schedule, size, result, out.value.failures));
+    for (std::uint32_t size = 0; size < plan.sizes.size(); ++size) {
+      out.value.rows.push_back(
+          row_of(plan, schedule, size, results.of_size(size), out.value.failures));
     }
   }
   std::stable_sort(out.value.rows.begin(), out.value.rows.end(),

@@ -29,10 +29,6 @@ struct TestbedRows {
   std::vector<std::string> failures;  // ranks that failed, wrong elements
 };
 
-// The NICs of the testbed, in its order. Where there are none `errors` are empty, for the program
-// that looked has printed why.
-config::Read<std::vector<std::string>> testbed_nics(const std::string& testbed);
-
 // Errors: what makes every run impossible. Ends early, with the rows so far, once `stop` is set.
 config::Read<TestbedRows> run_testbed_bench(
     const TestbedPlan& plan, const std::atomic<bool>& stop,

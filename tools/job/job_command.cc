@@ -1,4 +1,4 @@
-// `paceline job`: what jobs send, without running them.
+// `paceline job`: what jobs send, and how one runs over verbs.
 
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include "tools/job/plan_export.h"
 #include "tools/job/traffic_report.h"
 #include "tools/job/traffic_task.h"
+#include "tools/job/verbs/job_run_command.h"
 
 namespace paceline::tools {
 
@@ -147,10 +148,13 @@ void add_export(CLI::App& parent, int& exit_code) {
 
 void add_job_command(CLI::App& app, int& exit_code) {
   CLI::App* command =
-      app.add_subcommand("job", "what a training job sends: by formula, or message by message");
+      app.add_subcommand("job",
+                         "what a training job sends, by formula or message by message; and a job "
+                         "in real time, over verbs");
   command->require_subcommand(1);
   add_traffic(*command, exit_code);
   add_export(*command, exit_code);
+  add_job_run(*command, exit_code);
 }
 
 }  // namespace paceline::tools

@@ -8,8 +8,11 @@ namespace {
 
 class PathFinder {
  public:
-  explicit PathFinder(const VirtualWorld& world)
-      : messages_(world.plan().messages), records_(world.records()), joins_(world.plan().joins) {
+  explicit PathFinder(const PlanTimes& times)
+      : messages_(times.plan->messages),
+        records_(*times.records),
+        causes_(times.causes),
+        joins_(times.plan->joins) {
     std::sort(joins_.begin(), joins_.end());
   }
 
@@ -35,6 +38,7 @@ class PathFinder {
   // What the message waited for until `end`: its host's own that ended then, else the arrival
   // whose sender learned of it last.
   std::uint32_t last_before(std::uint32_t id, Picos end) const {
+    if (causes_ != nullptr) return (*causes_)[id];
     std::uint32_t last = kNoMessage;
     const auto consider = [&](std::uint32_t other) {
       if (last == kNoMessage || rank_of(id, other, end) > rank_of(id, last, end)) last = other;
@@ -53,13 +57,14 @@ class PathFinder {
 
   const std::vector<PlannedMessage>& messages_;
   const std::vector<MessageRecord>& records_;
+  const std::vector<std::uint32_t>* causes_;
   std::vector<Join> joins_;
 };
 
 }  // namespace
 
-CriticalPath critical_path(const VirtualWorld& world, std::uint32_t last) {
-  return PathFinder(world).back_from(last);
+CriticalPath critical_path(const PlanTimes& times, std::uint32_t last) {
+  return PathFinder(times).back_from(last);
 }
 
 }  // namespace paceline::tools

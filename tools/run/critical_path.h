@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/driver/virtual/virtual_world.h"
+#include "dataplane/driver/traffic/message_app.h"
+#include "dataplane/driver/traffic/message_plan.h"
 
 namespace paceline::tools {
 
@@ -24,7 +25,17 @@ struct CriticalPath {
   Picos nvlink{0};
 };
 
+// How the messages of a plan went.
+struct PlanTimes {
+  const MessagePlan* plan = nullptr;
+  const std::vector<MessageRecord>* records = nullptr;
+  // By message, the last that it waited for, or kNoMessage; nullptr: to be told from the records,
+  // whose times are then exact.
+  const std::vector<std::uint32_t>* causes = nullptr;
+  bool ideals = false;  // MessagePlan::collectives have their ideal times
+};
+
 // Back from message `last`, which has ended.
-CriticalPath critical_path(const VirtualWorld& world, std::uint32_t last);
+CriticalPath critical_path(const PlanTimes& times, std::uint32_t last);
 
 }  // namespace paceline::tools

@@ -1,12 +1,12 @@
 #include "tools/run/job_report.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "dataplane/driver/traffic/fabric_ideal.h"
+#include "tools/run/medians.h"
+#include "tools/run/nic_pace.h"
 #include "tools/workload/background.h"
 
 namespace paceline::tools {
@@ -56,29 +56,6 @@ Picos outside(const std::vector<Interval>& of, const std::vector<Interval>& with
   return sum;
 }
 
-// Of shorter messages latency decides.
-constexpr std::uint64_t kLeastToJudge = 16 * 1024;
-
-double median(std::vector<double>& values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// Each over the median of those that are not 0, which take no part.
-void divide_by_median(std::vector<double>& values) {
-  std::vector<double> some = values;
-  std::erase(some, 0.0);
-  const double middle = median(some);
-  for (double& value : values) value = middle == 0 ? 0 : value / middle;
-}
-
-std::uint32_t largest_of(const std::vector<double>& values) {
-  return static_cast<std::uint32_t>(std::max_element(values.begin(), values.end()) -
-                                    values.begin());
-}
-
 double share_of_last_entries(const JobReport& report, std::uint32_t rank) {
   double calls = 0;
   double last = 0;
@@ -105,33 +82,25 @@ void find_late_rank(const JobReport& report, std::vector<Straggler>& out) {
   if (late.computing >= kMuch && late.waited_by >= kOften) out.push_back(late);
 }
 
-void find_slow_nic(const JobReport& report, std::vector<Straggler>& out) {
-  constexpr double kMuch = 1.5;
-  constexpr double kAlike = 0.9;
-  std::vector<double> sent, received, both;
-  for (const NicPace& nic : report.nics) {
-    sent.push_back(nic.sent);
-    received.push_back(nic.received);
+std::array<double, cc::kLimiters> limiter_shares(const VirtualWorld& world) {
+  std::array<double, cc::kLimiters> shares{};
+  double all = 0;
+  for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
+    const auto picos = world.engine(nic).view().limiter_picos(world.now());
+    for (unsigned i = 0; i < cc::kLimiters; ++i) {
+      if (static_cast<cc::Limiter>(i) == cc::Limiter::application) continue;
+      shares[i] += static_cast<double>(picos[i]);
+      all += static_cast<double>(picos[i]);
+    }
   }
-  divide_by_median(sent);
-  divide_by_median(received);
-  for (std::size_t i = 0; i < sent.size(); ++i) both.push_back(sent[i] * received[i]);
-  if (both.empty()) return;
-  Straggler slow;
-  slow.kind = Straggler::Kind::nic;
-  slow.number = largest_of(both);
-  slow.pace = {sent[slow.number], received[slow.number]};
-  if (std::max(slow.pace.sent, slow.pace.received) < kMuch) return;
-  const double most = std::exchange(both[slow.number], 0);
-  const std::uint32_t next = largest_of(both);
-  if (both[next] >= kAlike * most) slow.or_else = next;
-  out.push_back(slow);
+  for (double& share : shares) share = all == 0 ? 0 : share / all;
+  return shares;
 }
 
 class JobReader {
  public:
-  JobReader(const Job& job, const JobPlan& plan, const VirtualWorld& world)
-      : job_(job), plan_(plan), records_(world.records()), world_(world) {}
+  JobReader(const Job& job, const JobPlan& plan, const PlanTimes& times)
+      : job_(job), plan_(plan), times_(times), messages_(*times.plan), records_(*times.records) {}
 
   JobReport report() {
     JobReport out;
@@ -152,12 +121,9 @@ class JobReader {
     }
     read_ranks(out);
     read_kinds(out);
-    if (last != kNoMessage) out.path = critical_path(world_, last);
+    if (last != kNoMessage) out.path = critical_path(times_, last);
     read_background(out);
-    read_limiters(out);
-    read_nics(out);
     find_late_rank(out, out.stragglers);
-    find_slow_nic(out, out.stragglers);
     return out;
   }
 
@@ -171,7 +137,7 @@ class JobReader {
     out.calls.resize(plan_.calls.size());
     for (std::size_t c = 0; c < plan_.calls.size(); ++c) {
       CollectiveTime& time = out.calls[c];
-      time.ideal = world_.plan().collectives[c].ideal;
+      time.ideal = messages_.collectives[c].ideal;
       bool whole = true;
       for (const std::uint32_t op : plan_.calls[c].ops) {
         const Picos entry = begin_of(plan_.spans[op]);
@@ -228,20 +194,20 @@ class JobReader {
     for (std::size_t c = 0; c < plan_.calls.size(); ++c) {
       const JobPlan::Call& call = plan_.calls[c];
       const CollectiveTime& time = out.calls[c];
-      const std::string& name = world_.plan().collectives[c].name;
+      const std::string& name = messages_.collectives[c].name;
       CollectiveKind& kind = all[{name, call.op, call.bytes, call.ranks}];
       kind.call = call;
       kind.name = name;
       ++kind.calls;
       const auto micros = [](Picos t) { return static_cast<double>(t.count) / 1e6; };
-      kind.ideal_us += micros(time.ideal);
+      if (times_.ideals) kind.ideal_us = kind.ideal_us.value_or(0) + micros(time.ideal);
       kind.took_us += micros(time.took());
       kind.waited_us += micros(time.last_entry - time.first_entry);
       kind.bus_gbytes += time.bus_bandwidth(call) / 1e9;
     }
     for (auto& [key, kind] : all) {
       const auto n = static_cast<double>(kind.calls);
-      kind.ideal_us /= n;
+      if (kind.ideal_us) *kind.ideal_us /= n;
       kind.took_us /= n;
       kind.waited_us /= n;
       kind.bus_gbytes /= n;
@@ -254,93 +220,21 @@ class JobReader {
   }
 
   void read_background(JobReport& out) const {
-    const MessagePlan& plan = world_.plan();
     Picos begin = kNever;
-    for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
-      if (plan.messages[id].job != kBackgroundTag) continue;
+    for (std::uint32_t id = 0; id < messages_.messages.size(); ++id) {
+      if (messages_.messages[id].job != kBackgroundTag) continue;
       if (records_[id].completed.count < 0) continue;
-      out.background.bytes += plan.messages[id].bytes;
-      begin = earlier(begin, plan.messages[id].start);
+      out.background.bytes += messages_.messages[id].bytes;
+      begin = earlier(begin, messages_.messages[id].start);
       out.background.took = later(out.background.took, records_[id].completed - begin);
-    }
-  }
-
-  void read_limiters(JobReport& out) const {
-    double all = 0;
-    for (std::uint32_t nic = 0; nic < world_.hosts(); ++nic) {
-      const auto picos = world_.engine(nic).view().limiter_picos(world_.now());
-      for (unsigned i = 0; i < cc::kLimiters; ++i) {
-        if (static_cast<cc::Limiter>(i) == cc::Limiter::application) continue;
-        out.limited[i] += static_cast<double>(picos[i]);
-        all += static_cast<double>(picos[i]);
-      }
-    }
-    for (double& share : out.limited) share = all == 0 ? 0 : share / all;
-  }
-
-  void read_nics(JobReport& out) const {
-    const std::uint32_t nics = world_.hosts();
-    std::vector<std::vector<std::uint32_t>> sent(nics), received(nics);  // messages
-    const FabricIdeal ideal(world_.scenario(), world_.network().spec(),
-                            world_.network().topology());
-    const MessagePlan& plan = world_.plan();
-    for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
-      const PlannedMessage& m = plan.messages[id];
-      if (m.computes || m.nvlink || m.bytes < kLeastToJudge || m.job == kBackgroundTag) continue;
-      sent[m.src].push_back(id);
-      received[m.dst].push_back(id);
-    }
-    std::vector<double> paces(plan.messages.size(), std::numeric_limits<double>::infinity());
-    for (std::uint32_t nic = 0; nic < nics; ++nic) {
-      lower_paces(sent[nic], ideal, paces);
-      lower_paces(received[nic], ideal, paces);
-    }
-    const auto middle = [&paces](const std::vector<std::uint32_t>& ids) {
-      std::vector<double> some;
-      for (const std::uint32_t id : ids) some.push_back(paces[id]);
-      return median(some);
-    };
-    for (std::uint32_t nic = 0; nic < nics; ++nic) {
-      out.nics.push_back({middle(sent[nic]), middle(received[nic])});
-    }
-  }
-
-  // Of the messages of a NIC one way: those that follow one another without a pause share it, and
-  // until one of them is complete the NIC had all to carry that had begun.
-  void lower_paces(std::vector<std::uint32_t>& ids, const FabricIdeal& ideal,
-                   std::vector<double>& paces) const {
-    std::sort(ids.begin(), ids.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return std::pair(records_[a].ready, a) < std::pair(records_[b].ready, b);
-    });
-    for (std::size_t i = 0, next = 0; i < ids.size(); i = next) {
-      const Picos begin = records_[ids[i]].ready;
-      Picos end = begin;
-      do {
-        end = later(end, records_[ids[next]].completed);
-      } while (++next < ids.size() && records_[ids[next]].ready < end);
-      std::vector<std::uint32_t> by_end(ids.begin() + static_cast<std::ptrdiff_t>(i),
-                                        ids.begin() + static_cast<std::ptrdiff_t>(next));
-      std::sort(by_end.begin(), by_end.end(), [this](std::uint32_t a, std::uint32_t b) {
-        return std::pair(records_[a].completed, a) < std::pair(records_[b].completed, b);
-      });
-      std::uint64_t begun = 0;  // bytes of those before `i`
-      for (const std::uint32_t id : by_end) {
-        const Picos until = records_[id].completed;
-        for (; i < next && records_[ids[i]].ready < until; ++i) {
-          begun += world_.plan().messages[ids[i]].bytes;
-        }
-        const PlannedMessage& m = world_.plan().messages[id];
-        const double pace = static_cast<double>((until - begin).count) /
-                            static_cast<double>(ideal.fct(m.src, m.dst, begun).count);
-        paces[id] = std::min(paces[id], pace);
-      }
     }
   }
 
   const Job& job_;
   const JobPlan& plan_;
+  const PlanTimes& times_;
+  const MessagePlan& messages_;
   const std::vector<MessageRecord>& records_;
-  const VirtualWorld& world_;
 };
 
 }  // namespace
@@ -381,8 +275,17 @@ double CollectiveTime::bus_bandwidth(const JobPlan::Call& call) const {
   return algorithm_bandwidth(call) * bus_factor(call);
 }
 
+JobReport report_job(const Job& job, const JobPlan& plan, const PlanTimes& times) {
+  return JobReader(job, plan, times).report();
+}
+
 JobReport report_job(const Job& job, const JobPlan& plan, const VirtualWorld& world) {
-  return JobReader(job, plan, world).report();
+  JobReport out = report_job(job, plan, {&world.plan(), &world.records(), nullptr, true});
+  if (out.took.count < 0) return out;
+  out.limited = limiter_shares(world);
+  out.nics = nic_paces(world);
+  find_slow_nic(out.nics, out.stragglers);
+  return out;
 }
 
 }  // namespace paceline::tools

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,8 @@ struct RankTime {
 struct CollectiveTime {
   Picos first_entry{-1};
   Picos last_entry{-1};
-  Picos end{-1};  // negative: not completed
-  Picos ideal{0};
+  Picos end{-1};                // negative: not completed
+  Picos ideal{0};               // in a virtual world
   std::uint32_t last_rank = 0;  // enters last
 
   Picos took() const { return end - last_entry; }
@@ -46,7 +47,7 @@ struct CollectiveKind {
   workload::JobPlan::Call call;
   std::string name;
   std::uint32_t calls = 0;
-  double ideal_us = 0;  // means
+  std::optional<double> ideal_us;  // means; the ideal one of a virtual world
   double took_us = 0;
   double waited_us = 0;  // for the last rank to enter
   double bus_gbytes = 0;
@@ -96,10 +97,11 @@ struct JobReport {
   CriticalPath path;
   BackgroundTime background;
   // What held back senders, as shares of the time in which their contexts had something to send, of
-  // all NICs together; that of cc::Limiter::application is 0. All 0: nothing was sent.
-  std::array<double, cc::kLimiters> limited{};
+  // all NICs together; that of cc::Limiter::application is 0. All 0: nothing was sent. Known of a
+  // virtual world.
+  std::optional<std::array<double, cc::kLimiters>> limited;
   std::vector<OpTime> ops;    // as in Job::ops
-  std::vector<NicPace> nics;  // by NIC
+  std::vector<NicPace> nics;  // by NIC; known of a virtual world
   std::vector<Straggler> stragglers;
 };
 
@@ -110,5 +112,8 @@ double counted_mean_us(const JobReport& report, workload::CollectiveOp op);
 
 JobReport report_job(const workload::Job& job, const workload::JobPlan& plan,
                      const VirtualWorld& world);
+// The same of messages that went elsewhere, without what only a world knows.
+JobReport report_job(const workload::Job& job, const workload::JobPlan& plan,
+                     const PlanTimes& times);
 
 }  // namespace paceline::tools

@@ -45,10 +45,12 @@ std::string straggler_text(const Straggler& s) {
 
 std::string limiter_text(const JobReport& report) {
   std::string shares;
+  if (!report.limited) return shares;
   for (unsigned i = 0; i < cc::kLimiters; ++i) {
-    if (report.limited[i] < 0.0005) continue;
-    shares += fmt::format("{}{} {:.1f} %", shares.empty() ? "" : ", ", cc::kLimiterNames[i],
-                          100 * report.limited[i]);
+    const double share = (*report.limited)[i];
+    if (share < 0.0005) continue;
+    shares +=
+        fmt::format("{}{} {:.1f} %", shares.empty() ? "" : ", ", cc::kLimiterNames[i], 100 * share);
   }
   return shares.empty() ? shares : fmt::format("senders    held back by: {}\n", shares);
 }
@@ -120,14 +122,16 @@ std::string job_text(const JobReport& report) {
   for (std::size_t i = 0; i < shown; ++i) names.push_back(name_of_kind(report.kinds[i]));
   std::size_t width = 0;
   for (const std::string& name : names) width = std::max(width, name.size());
-  text += fmt::format("\n{:<{}} {:>6} {:>5} {:>10} {:>11} {:>11} {:>11} {:>9}\n", names[0], width,
-                      "calls", "ranks", "size", "ideal us", "took us", "waited us", "GB/s bus");
+  const bool ideals = report.kinds.front().ideal_us.has_value();
+  text += fmt::format("\n{:<{}} {:>6} {:>5} {:>10}{} {:>11} {:>11} {:>9}\n", names[0], width,
+                      "calls", "ranks", "size", ideals ? fmt::format(" {:>11}", "ideal us") : "",
+                      "took us", "waited us", "GB/s bus");
   for (std::size_t i = 0; i < shown; ++i) {
     const CollectiveKind& kind = report.kinds[i];
-    text += fmt::format("{:<{}} {:>6} {:>5} {:>10} {:>11.2f} {:>11.2f} {:>11.2f} {:>9.2f}\n",
-                        names[i + 1], width, kind.calls, kind.call.ranks,
-                        config::format_bytes(kind.call.bytes), kind.ideal_us, kind.took_us,
-                        kind.waited_us, kind.bus_gbytes);
+    const std::string ideal = ideals ? fmt::format(" {:>11.2f}", *kind.ideal_us) : "";
+    text += fmt::format("{:<{}} {:>6} {:>5} {:>10}{} {:>11.2f} {:>11.2f} {:>9.2f}\n", names[i + 1],
+                        width, kind.calls, kind.call.ranks, config::format_bytes(kind.call.bytes),
+                        ideal, kind.took_us, kind.waited_us, kind.bus_gbytes);
   }
   if (report.kinds.size() > kMostKinds) {
     text += fmt::format("and {} others, which took less\n", report.kinds.size() - kMostKinds);
@@ -148,15 +152,16 @@ nlohmann::ordered_json job_json(const JobReport& report) {
   }
   json["collectives"] = Json::array();
   for (const CollectiveKind& kind : report.kinds) {
-    json["collectives"].push_back({{"name", kind.name},
-                                   {"operation", to_string(kind.call.op)},
-                                   {"bytes", kind.call.bytes},
-                                   {"ranks", kind.call.ops.size()},
-                                   {"calls", kind.calls},
-                                   {"ideal_us", kind.ideal_us},
-                                   {"took_us", kind.took_us},
-                                   {"waited_us", kind.waited_us},
-                                   {"busbw_gbytes", kind.bus_gbytes}});
+    Json& out = json["collectives"].emplace_back();
+    out["name"] = kind.name;
+    out["operation"] = to_string(kind.call.op);
+    out["bytes"] = kind.call.bytes;
+    out["ranks"] = kind.call.ops.size();
+    out["calls"] = kind.calls;
+    if (kind.ideal_us) out["ideal_us"] = *kind.ideal_us;
+    out["took_us"] = kind.took_us;
+    out["waited_us"] = kind.waited_us;
+    out["busbw_gbytes"] = kind.bus_gbytes;
   }
   json["critical_path"] = {{"steps", report.path.steps.size()},
                            {"computing_ps", report.path.computing.count},
@@ -166,10 +171,9 @@ nlohmann::ordered_json job_json(const JobReport& report) {
     json["background"] = {{"bytes", report.background.bytes},
                           {"took_ps", report.background.took.count}};
   }
-  json["limited"] = Json::object();
-  for (unsigned i = 0; i < cc::kLimiters; ++i) {
+  for (unsigned i = 0; report.limited && i < cc::kLimiters; ++i) {
     if (static_cast<cc::Limiter>(i) == cc::Limiter::application) continue;
-    json["limited"][cc::kLimiterNames[i]] = report.limited[i];
+    json["limited"][cc::kLimiterNames[i]] = (*report.limited)[i];
   }
   json["stragglers"] = Json::array();
   for (const Straggler& one : report.stragglers) {

@@ -40,10 +40,10 @@ class LoopbackLink final : public RankLink {
       : network_(network), rank_(rank), memory_(bytes) {}
 
   std::byte* staging() override { return memory_.data(); }
-  void write(std::uint32_t peer, std::uint64_t own_offset, std::uint64_t peer_offset,
+  void write(const LinkRoute& to, std::uint64_t own_offset, std::uint64_t peer_offset,
              std::uint64_t bytes, std::uint32_t word) override;
-  void tell(std::uint32_t peer, std::uint32_t word) override { write(peer, 0, 0, 0, word); }
-  void wait(std::vector<LinkEvent>& events, LinkWake) override { events.clear(); }
+  void tell(const LinkRoute& to, std::uint32_t word) override { write(to, 0, 0, 0, word); }
+  void wait(std::vector<LinkEvent>& events, LinkWake, LinkTime) override { events.clear(); }
 
  private:
   Network& network_;
@@ -94,8 +94,8 @@ class Network {
     std::deque<std::uint32_t>& words = what == 1 ? pair.not_seen : pair.not_acknowledged;
     const std::uint32_t word = words.front();
     words.pop_front();
-    if (what == 1) return std::pair(to, LinkEvent{true, from, word});
-    return std::pair(from, LinkEvent{false, to, word});
+    if (what == 1) return std::pair(to, LinkEvent{true, from, word, 0});
+    return std::pair(from, LinkEvent{false, to, word, 0});
   }
 
  private:
@@ -116,10 +116,10 @@ class Network {
   std::vector<std::unique_ptr<LoopbackLink>> links_;
 };
 
-inline void LoopbackLink::write(std::uint32_t peer, std::uint64_t own_offset,
+inline void LoopbackLink::write(const LinkRoute& to, std::uint64_t own_offset,
                                 std::uint64_t peer_offset, std::uint64_t bytes,
                                 std::uint32_t word) {
-  network_.pair(rank_, peer).posted.push_back({own_offset, peer_offset, bytes, word});
+  network_.pair(rank_, to.peer).posted.push_back({own_offset, peer_offset, bytes, word});
 }
 
 }  // namespace paceline::rank::loopback

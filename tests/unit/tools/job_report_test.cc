@@ -66,9 +66,10 @@ JobPlan plan_of_job(const PreparedScenario& scenario) {
 void check_parts(const JobReport& report) {
   CHECK(report.took > Picos{0});
   double limited = 0;
-  for (const double share : report.limited) limited += share;
+  REQUIRE(report.limited.has_value());
+  for (const double share : *report.limited) limited += share;
   CHECK(limited == Approx(1));
-  CHECK(report.limited[static_cast<std::size_t>(cc::Limiter::application)] == 0);
+  CHECK((*report.limited)[static_cast<std::size_t>(cc::Limiter::application)] == 0);
   for (const RankTime& rank : report.ranks) {
     CHECK(rank.computing + rank.waiting + rank.communicating + rank.idle == report.took);
     for (const Picos part : {rank.computing, rank.waiting, rank.communicating, rank.idle}) {

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cmath>
 #include <cstring>
 
 #include "tools/collective/rank/rank_error.h"
@@ -40,13 +42,14 @@ Json to_json(const LinkAddress& address) {
           {"gid", address.gid},
           {"staging", address.staging},
           {"key", address.key},
-          {"queue_pair", address.queue_pair}};
+          {"queue_pair", address.queue_pair},
+          {"channel", address.channel}};
 }
 
 LinkAddress to_address(const Json& json) {
-  return {json.at("rank").get<std::uint32_t>(), json.at("gid").get<std::string>(),
-          json.at("staging").get<std::uint64_t>(), json.at("key").get<std::uint32_t>(),
-          json.at("queue_pair").get<std::uint32_t>()};
+  return {json.at("rank").get<std::uint32_t>(),       json.at("gid").get<std::string>(),
+          json.at("staging").get<std::uint64_t>(),    json.at("key").get<std::uint32_t>(),
+          json.at("queue_pair").get<std::uint32_t>(), json.at("channel").get<std::uint64_t>()};
 }
 
 }  // namespace
@@ -67,7 +70,8 @@ Json Meeting::next() {
       throw RankError("the parent sent no JSON object");
     }
     pollfd waits{lines_.descriptor(), POLLIN, 0};
-    const int ready = ::poll(&waits, 1, static_cast<int>(patience_ * 1000));
+    const int limit = std::isinf(patience_) ? -1 : static_cast<int>(patience_ * 1000);
+    const int ready = ::poll(&waits, 1, limit);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) {
       throw RankError(fmt::format("the other ranks are not ready for {:g} s", patience_));
@@ -90,13 +94,15 @@ std::vector<LinkAddress> Meeting::exchange(const std::vector<LinkAddress>& own) 
   return peers;
 }
 
-void Meeting::wait_for_all() {
+LinkTime Meeting::wait_for_all() {
   const std::uint32_t number = waited_++;
   send({{"wait", number}});
   const Json answer = next();
-  if (answer != Json{{"go", number}}) {
+  if (!answer.contains("go") || answer["go"] != number || !answer.contains("at_ns") ||
+      !answer["at_ns"].is_number_integer()) {
     throw RankError(fmt::format("the parent sent {}: expected \"go\" {}", answer.dump(), number));
   }
+  return LinkTime(std::chrono::nanoseconds(answer["at_ns"].get<std::int64_t>()));
 }
 
 void Meeting::report(const SizeResult& result) {

@@ -5,11 +5,11 @@
 //   rank     {"addresses": [ADDRESS of its queue pair for each of its peers]}
 //   parent   {"addresses": [ADDRESS of each of its peers' queue pairs for it]}
 //   rank     {"wait": N}, N from 0
-//   parent   {"go": N} once every rank waits
+//   parent   {"go": N, "at_ns": when, by the monotonic clock} once every rank waits
 //   rank     {"size": I, "mean_us": T, "wrong": elements, "element", "expected", "got": the first}
 //   rank     {"failed": TEXT}
 //
-// ADDRESS: {"rank": the peer's, "gid", "staging", "key", "queue_pair"}.
+// ADDRESS: {"rank": the peer's, "gid", "staging", "key", "queue_pair", "channel"}.
 #pragma once
 
 #include <cstdint>
@@ -30,21 +30,24 @@ struct SizeResult {
 
 class Meeting {
  public:
-  // Throws RankError, as all functions do: the parent is not there, or has ended.
+  // Throws RankError, as all functions do: the parent is not there, has ended, or says nothing
+  // within `patience`, seconds, which may be infinite.
   Meeting(const std::string& path, std::uint32_t rank, double patience);
 
   int descriptor() const { return lines_.descriptor(); }
 
   std::vector<LinkAddress> exchange(const std::vector<LinkAddress>& own);
-  void wait_for_all();
+  // Returns when the parent let all go.
+  LinkTime wait_for_all();
   void report(const SizeResult& result);
   // Says nothing where the parent has ended.
   void report_failure(const std::string& what);
 
- private:
+  // The next message of the parent, an object.
   nlohmann::json next();
   void send(const nlohmann::json& message);
 
+ private:
   JsonLines lines_;
   double patience_;
   std::uint32_t waited_ = 0;

@@ -71,7 +71,7 @@ void PartRunner::run(CollectiveData& data, RankLink& link) {
   begin(data, link);
   std::vector<LinkEvent> events;
   while (!done()) {
-    link.wait(events, wakes_by());
+    link.wait(events, wakes_by(), LinkTime::max());
     for (const LinkEvent& event : events) take(event);
   }
 }
@@ -113,7 +113,7 @@ void PartRunner::end_part(std::uint32_t slot) {
   begin_part(next);
   begun_[slot].unfinished += static_cast<std::uint32_t>(senders_.size());
   for (const std::uint32_t peer : senders_) {
-    link_->tell(peer, kClearToSend | slot << kSlotShift);
+    link_->tell({.peer = peer}, kClearToSend | slot << kSlotShift);
   }
 }
 
@@ -145,7 +145,7 @@ void PartRunner::send_transfer(const Step& step) {
   const std::uint64_t part = begun_[step.slot].part;
   const std::uint64_t from = layout_.send_slot(step.transfer, part);
   data_->read(transfer, part, reinterpret_cast<float*>(link_->staging() + from));
-  link_->write(transfer.to, from, layout_.receive_slot(step.transfer, part),
+  link_->write({.peer = transfer.to}, from, layout_.receive_slot(step.transfer, part),
                data_->elements_of(transfer, part) * sizeof(float),
                word_of(step.slot, step.transfer));
 }

@@ -1,4 +1,4 @@
-// How many messages a rank can have under way to and from each of its peers.
+// How many messages a rank can have under way to and from each of its peers, by channel.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,8 @@ struct PeerTraffic {
   std::uint32_t peer = 0;
   std::uint32_t sent = 0;
   std::uint32_t received = 0;
+  std::uint64_t channel = 0;
+  std::uint8_t service_level = 0;  // 0: the device's own
 };
 
 // Peers without messages are left out.

@@ -2,6 +2,7 @@
 // tells the other that it has arrived.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,13 +17,24 @@ struct LinkAddress {
   std::uint64_t staging = 0;
   std::uint32_t key = 0;
   std::uint32_t queue_pair = 0;  // the one for the reader of this address
+  std::uint64_t channel = 0;
+};
+
+// Where a message goes: a pair of ranks has a connection for each of its channels, whose messages
+// arrive in order. Both ranks give a channel the same number.
+struct LinkRoute {
+  std::uint32_t peer = 0;
+  std::uint64_t channel = 0;
 };
 
 struct LinkEvent {
   bool arrived = false;  // from the peer; else what went to the peer is acknowledged
   std::uint32_t peer = 0;
   std::uint32_t word = 0;
+  std::uint32_t bytes = 0;  // of an arrival
 };
+
+using LinkTime = std::chrono::steady_clock::time_point;
 
 enum class LinkWake : std::uint8_t {
   any,
@@ -36,13 +48,13 @@ class RankLink {
   // The own staging memory.
   virtual std::byte* staging() = 0;
   // Bytes of the own staging memory to the peer's. They stay as they are until it is acknowledged.
-  virtual void write(std::uint32_t peer, std::uint64_t own_offset, std::uint64_t peer_offset,
+  virtual void write(const LinkRoute& to, std::uint64_t own_offset, std::uint64_t peer_offset,
                      std::uint64_t bytes, std::uint32_t word) = 0;
   // A word alone.
-  virtual void tell(std::uint32_t peer, std::uint32_t word) = 0;
-  // Replaces `events` by what has happened since. Sleeps until `wake` where nothing has. Throws
-  // RankError.
-  virtual void wait(std::vector<LinkEvent>& events, LinkWake wake) = 0;
+  virtual void tell(const LinkRoute& to, std::uint32_t word) = 0;
+  // Replaces `events` by what has happened since. Sleeps until `wake`, or `until`, where nothing
+  // has. Throws RankError.
+  virtual void wait(std::vector<LinkEvent>& events, LinkWake wake, LinkTime until) = 0;
 };
 
 }  // namespace paceline::rank

@@ -22,6 +22,7 @@ struct RankOptions {
   std::uint32_t window = 8;
   std::string meet;
   double patience = 60;
+  bool plan = false;  // of a job, which the parent sends: all but rank, ranks and meet is unused
 };
 
 // What the command line asks for; an exit status where there is nothing to do, with errors printed.

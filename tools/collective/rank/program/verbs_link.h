@@ -1,11 +1,13 @@
-// The link over verbs: one reliable connection to each peer, one region of staging memory, one
-// completion queue. It sleeps where nothing happens.
+// The link over verbs: a reliable connection for each channel of each peer, one region of staging
+// memory, one completion queue. It sleeps where nothing happens.
 #pragma once
 
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/collective/rank/peer_traffic.h"
@@ -16,8 +18,7 @@ namespace paceline::rank {
 class VerbsLink final : public RankLink {
  public:
   // Opens the one device that the process sees.
-  VerbsLink(std::uint32_t ranks, std::uint64_t staging_bytes,
-            const std::vector<PeerTraffic>& traffic);
+  VerbsLink(std::uint64_t staging_bytes, const std::vector<PeerTraffic>& traffic);
   ~VerbsLink() override;
   VerbsLink(const VerbsLink&) = delete;
   VerbsLink& operator=(const VerbsLink&) = delete;
@@ -25,19 +26,22 @@ class VerbsLink final : public RankLink {
   std::vector<LinkAddress> addresses() const;  // LinkAddress::rank: the peer that it is for
   void connect(const std::vector<LinkAddress>& peers);
 
-  // wait() gives up when nothing has happened for so long, or this descriptor can be read.
+  // wait() gives up when nothing has happened for so long though it has no `until`, or when this
+  // descriptor can be read.
   void give_up(double seconds, int descriptor);
 
   std::byte* staging() override { return memory_; }
-  void write(std::uint32_t peer, std::uint64_t own_offset, std::uint64_t peer_offset,
+  void write(const LinkRoute& to, std::uint64_t own_offset, std::uint64_t peer_offset,
              std::uint64_t bytes, std::uint32_t word) override;
-  void tell(std::uint32_t peer, std::uint32_t word) override;
-  void wait(std::vector<LinkEvent>& events, LinkWake wake) override;
+  void tell(const LinkRoute& to, std::uint32_t word) override;
+  void wait(std::vector<LinkEvent>& events, LinkWake wake, LinkTime until) override;
 
  private:
-  struct Peer {
+  struct Connection {
+    std::uint32_t peer = 0;
+    std::uint64_t channel = 0;
+    std::uint8_t service_level = 0;
     ibv_qp* queue_pair = nullptr;
-    std::uint32_t receives = 0;
     LinkAddress address;
   };
 
@@ -45,15 +49,18 @@ class VerbsLink final : public RankLink {
   void register_memory(std::uint64_t bytes);
   void make_queues(const std::vector<PeerTraffic>& traffic);
   void make_queue_pair(const PeerTraffic& traffic);
-  void connect_peer(Peer& peer);
-  void post_receive(std::uint32_t peer);
-  void post_send(std::uint32_t peer, ibv_send_wr& request, std::uint32_t word);
+  void connect_one(Connection& connection);
+  std::uint32_t number_of(const LinkRoute& route) const;
+  void post_receive(std::uint32_t number);
+  void post_send(std::uint32_t number, ibv_send_wr& request, std::uint32_t word);
   bool poll(std::vector<LinkEvent>& events);
   LinkEvent event_of(const ibv_wc& completion);
-  void sleep_until(double limit);
+  bool sleep_until(LinkTime limit);
   [[noreturn]] void fail(const std::string& what, int error) const;
 
-  std::vector<Peer> peers_;  // by rank; without a queue pair where no message goes
+  std::vector<Connection> connections_;
+  // By peer and channel, into connections_.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> numbers_;
   ibv_context* device_ = nullptr;
   ibv_pd* domain_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;

@@ -1,10 +1,12 @@
-// paceline-rank: one rank of a collective, with data, over the verbs of the device that it sees.
+// paceline-rank: one rank of a collective or a job, with data, over the verbs of the device that it
+// sees.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -13,10 +15,15 @@
 #include "tools/collective/rank/part_cut.h"
 #include "tools/collective/rank/part_runner.h"
 #include "tools/collective/rank/peer_traffic.h"
+#include "tools/collective/rank/plan/plan_memory.h"
+#include "tools/collective/rank/plan/plan_part.h"
+#include "tools/collective/rank/plan/plan_routes.h"
+#include "tools/collective/rank/plan/plan_runner.h"
+#include "tools/collective/rank/plan/plan_session.h"
+#include "tools/collective/rank/program/rank_options.h"
+#include "tools/collective/rank/program/verbs_link.h"
 #include "tools/collective/rank/rank_error.h"
-#include "tools/collective/rank/rank_options.h"
 #include "tools/collective/rank/slot_layout.h"
-#include "tools/collective/rank/verbs_link.h"
 
 namespace paceline::rank {
 
@@ -69,8 +76,7 @@ void run_all(const RankCommand& command, Meeting& meeting) {
     plans.push_back(std::make_unique<SizePlan>(command.schedule, options, bytes));
     staging = std::max(staging, plans.back()->layout.staging_bytes(options.rank));
   }
-  VerbsLink link(options.ranks, staging,
-                 peer_traffic(command.schedule, options.rank, options.window));
+  VerbsLink link(staging, peer_traffic(command.schedule, options.rank, options.window));
   link.give_up(options.patience, meeting.descriptor());
   link.connect(meeting.exchange(link.addresses()));
   for (std::uint32_t i = 0; i < plans.size(); ++i) {
@@ -81,11 +87,31 @@ void run_all(const RankCommand& command, Meeting& meeting) {
   meeting.wait_for_all();  // nobody takes down what another still waits for
 }
 
+void run_plan(std::uint32_t rank, Meeting& meeting) {
+  const PlanPart part = receive_part(meeting);
+  VerbsLink link(PlanMemory::bytes_of(part), plan_traffic(part, rank));
+  link.give_up(std::numeric_limits<double>::infinity(), meeting.descriptor());
+  link.connect(meeting.exchange(link.addresses()));
+  const PlanMemory memory(part, link.staging());
+  PlanRunner runner(part, rank, memory, link);
+  PlanSession session(runner, link, meeting);
+  session.run();
+  session.report(part);
+  meeting.wait_for_all();
+}
+
 int run_rank(const RankCommand& command) {
+  const RankOptions& options = command.options;
+  // The parent of a plan sees whether any rank goes on; one alone cannot tell.
+  const double patience = options.plan ? std::numeric_limits<double>::infinity() : options.patience;
   std::optional<Meeting> meeting;
   try {
-    meeting.emplace(command.options.meet, command.options.rank, command.options.patience);
-    run_all(command, *meeting);
+    meeting.emplace(options.meet, options.rank, patience);
+    if (options.plan) {
+      run_plan(options.rank, *meeting);
+    } else {
+      run_all(command, *meeting);
+    }
     return 0;
   } catch (const std::exception& error) {
     if (meeting) {

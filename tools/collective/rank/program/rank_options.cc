@@ -1,4 +1,4 @@
-#include "tools/collective/rank/rank_options.h"
+#include "tools/collective/rank/program/rank_options.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +15,8 @@ namespace {
 constexpr int kBadInput = 2;
 
 void add_options(CLI::App& app, RankOptions& options) {
+  app.add_flag("--plan", options.plan,
+               "run the part of a job that the parent sends, in the place of a collective");
   app.add_option("--rank", options.rank, "this one, from 0")->type_name("R")->required();
   app.add_option("--ranks", options.ranks, "of the group")
       ->type_name("N")
@@ -28,8 +30,7 @@ void add_options(CLI::App& app, RankOptions& options) {
       ->type_name("NAME");
   app.add_option("--bytes", options.bytes, "whole buffers of a rank, multiples of 4")
       ->type_name("S,...")
-      ->delimiter(',')
-      ->required();
+      ->delimiter(',');
   app.add_option("--iterations", options.iterations,
                  "of each size, after one that is not counted (default: 4)")
       ->type_name("K")
@@ -52,6 +53,8 @@ std::vector<std::string> option_errors(const RankOptions& options) {
     errors.push_back(
         fmt::format("--rank {}: allowed is [0 .. {}]", options.rank, options.ranks - 1));
   }
+  if (options.plan) return errors;
+  if (options.bytes.empty()) errors.emplace_back("--bytes: expected a list of sizes, or --plan");
   for (const std::uint64_t bytes : options.bytes) {
     if (bytes == 0 || bytes % sizeof(float) != 0) {
       errors.push_back(
@@ -74,14 +77,14 @@ std::vector<std::string> option_errors(const RankOptions& options) {
 RankCommand read_rank_command(int argc, char** argv) {
   RankCommand command;
   CLI::App app{
-      "One rank of a collective over verbs; `paceline collective bench --testbed` starts "
-      "them all"};
+      "One rank of a collective or a job over verbs; `paceline collective bench --testbed` and "
+      "`paceline job run` start them all"};
   add_options(app, command.options);
   command.exit_code = config::read_command_line(app, argc, argv, "paceline-rank");
   if (command.exit_code) return command;
   const RankOptions& options = command.options;
   std::vector<std::string> errors = option_errors(options);
-  if (errors.empty()) {
+  if (errors.empty() && !options.plan) {
     auto made = workload::make_schedule(*workload::find_collective_op(options.operation),
                                         options.schedule, {options.ranks, options.per_server});
     errors = std::move(made.errors);

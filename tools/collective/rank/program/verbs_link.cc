@@ -1,4 +1,4 @@
-#include "tools/collective/rank/verbs_link.h"
+#include "tools/collective/rank/program/verbs_link.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "tools/collective/rank/rank_error.h"
 
@@ -17,9 +18,9 @@ namespace paceline::rank {
 
 namespace {
 
-// A work request's number: whether it is a receive, the peer, the word that was sent.
+// A work request's number: whether it is a receive, the connection, the word that was sent.
 constexpr std::uint64_t kReceive = std::uint64_t{1} << 63;
-constexpr unsigned kPeerShift = 32;
+constexpr unsigned kConnectionShift = 32;
 
 constexpr int kBatch = 32;
 // Empty polls before the process sleeps.
@@ -28,10 +29,6 @@ constexpr int kPolls = 20;
 constexpr std::uint8_t kPort = 1;
 constexpr int kGidIndex = 0;
 constexpr std::uint32_t kFirstPsn = 0;
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string hex_of(const union ibv_gid& gid) {
   std::string text;
@@ -51,9 +48,7 @@ bool gid_of(const std::string& hex, union ibv_gid& gid) {
 
 }  // namespace
 
-VerbsLink::VerbsLink(std::uint32_t ranks, std::uint64_t staging_bytes,
-                     const std::vector<PeerTraffic>& traffic)
-    : peers_(ranks) {
+VerbsLink::VerbsLink(std::uint64_t staging_bytes, const std::vector<PeerTraffic>& traffic) {
   open_device();
   register_memory(staging_bytes);
   make_queues(traffic);
@@ -61,8 +56,8 @@ VerbsLink::VerbsLink(std::uint32_t ranks, std::uint64_t staging_bytes,
 
 // The process ends with it, and whatever was not made then goes too.
 VerbsLink::~VerbsLink() {
-  for (const Peer& peer : peers_) {
-    if (peer.queue_pair != nullptr) ibv_destroy_qp(peer.queue_pair);
+  for (const Connection& connection : connections_) {
+    if (connection.queue_pair != nullptr) ibv_destroy_qp(connection.queue_pair);
   }
   if (completions_ != nullptr) {
     ibv_ack_cq_events(completions_, unacknowledged_);
@@ -139,10 +134,14 @@ void VerbsLink::make_queue_pair(const PeerTraffic& traffic) {
   init.cap.max_recv_wr = std::max(1U, traffic.received);
   init.cap.max_send_sge = 1;
   init.cap.max_recv_sge = 1;
-  Peer& peer = peers_[traffic.peer];
-  peer.receives = traffic.received;
-  peer.queue_pair = ibv_create_qp(domain_, &init);
-  if (peer.queue_pair == nullptr) {
+  const auto number = static_cast<std::uint32_t>(connections_.size());
+  numbers_[{traffic.peer, traffic.channel}] = number;
+  Connection& made = connections_.emplace_back();
+  made.peer = traffic.peer;
+  made.channel = traffic.channel;
+  made.service_level = traffic.service_level;
+  made.queue_pair = ibv_create_qp(domain_, &init);
+  if (made.queue_pair == nullptr) {
     fail(fmt::format("ibv_create_qp for rank {} ({} sends, {} receives)", traffic.peer,
                      traffic.sent, traffic.received),
          errno);
@@ -152,51 +151,53 @@ void VerbsLink::make_queue_pair(const PeerTraffic& traffic) {
   attr.port_num = kPort;
   attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
   const int error = ibv_modify_qp(
-      peer.queue_pair, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+      made.queue_pair, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error != 0) fail("ibv_modify_qp to INIT", error);
-  for (std::uint32_t i = 0; i < traffic.received; ++i) post_receive(traffic.peer);
+  for (std::uint32_t i = 0; i < traffic.received; ++i) post_receive(number);
 }
 
 std::vector<LinkAddress> VerbsLink::addresses() const {
   std::vector<LinkAddress> all;
-  for (std::uint32_t p = 0; p < peers_.size(); ++p) {
-    if (peers_[p].queue_pair == nullptr) continue;
-    all.push_back({p, hex_of(gid_), reinterpret_cast<std::uint64_t>(memory_), region_->rkey,
-                   peers_[p].queue_pair->qp_num});
+  for (const Connection& one : connections_) {
+    all.push_back({one.peer, hex_of(gid_), reinterpret_cast<std::uint64_t>(memory_), region_->rkey,
+                   one.queue_pair->qp_num, one.channel});
   }
   return all;
 }
 
 void VerbsLink::connect(const std::vector<LinkAddress>& peers) {
   for (const LinkAddress& address : peers) {
-    if (address.rank >= peers_.size() || peers_[address.rank].queue_pair == nullptr) {
-      throw RankError(fmt::format("the address of rank {}: no message goes there", address.rank));
+    const auto number = numbers_.find({address.rank, address.channel});
+    if (number == numbers_.end()) {
+      throw RankError(fmt::format("the address of rank {} for channel {}: no message goes there",
+                                  address.rank, address.channel));
     }
-    peers_[address.rank].address = address;
-    connect_peer(peers_[address.rank]);
+    connections_[number->second].address = address;
+    connect_one(connections_[number->second]);
   }
 }
 
-void VerbsLink::connect_peer(Peer& peer) {
+void VerbsLink::connect_one(Connection& connection) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = IBV_MTU_4096;
-  attr.dest_qp_num = peer.address.queue_pair;
+  attr.dest_qp_num = connection.address.queue_pair;
   attr.rq_psn = kFirstPsn;
   attr.max_dest_rd_atomic = 1;
   attr.min_rnr_timer = 1;
   attr.ah_attr.is_global = 1;
-  if (!gid_of(peer.address.gid, attr.ah_attr.grh.dgid)) {
-    throw RankError(fmt::format("the address of rank {}: \"{}\" is no GID", peer.address.rank,
-                                peer.address.gid));
+  if (!gid_of(connection.address.gid, attr.ah_attr.grh.dgid)) {
+    throw RankError(fmt::format("the address of rank {}: \"{}\" is no GID", connection.address.rank,
+                                connection.address.gid));
   }
   attr.ah_attr.grh.sgid_index = kGidIndex;
   attr.ah_attr.grh.hop_limit = 64;
   attr.ah_attr.port_num = kPort;
-  int error = ibv_modify_qp(peer.queue_pair, &attr,
+  attr.ah_attr.sl = connection.service_level;
+  int error = ibv_modify_qp(connection.queue_pair, &attr,
                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-  if (error != 0) fail(fmt::format("the connection to rank {}", peer.address.rank), error);
+  if (error != 0) fail(fmt::format("the connection to rank {}", connection.address.rank), error);
   attr = {};
   attr.qp_state = IBV_QPS_RTS;
   attr.timeout = 14;
@@ -204,10 +205,10 @@ void VerbsLink::connect_peer(Peer& peer) {
   attr.rnr_retry = 7;  // for ever; the receiver has a request for every message
   attr.sq_psn = kFirstPsn;
   attr.max_rd_atomic = 1;
-  error = ibv_modify_qp(peer.queue_pair, &attr,
+  error = ibv_modify_qp(connection.queue_pair, &attr,
                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                             IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-  if (error != 0) fail(fmt::format("the connection to rank {}", peer.address.rank), error);
+  if (error != 0) fail(fmt::format("the connection to rank {}", connection.address.rank), error);
 }
 
 void VerbsLink::give_up(double seconds, int descriptor) {
@@ -215,25 +216,30 @@ void VerbsLink::give_up(double seconds, int descriptor) {
   watched_ = descriptor;
 }
 
-void VerbsLink::post_receive(std::uint32_t peer) {
-  ibv_recv_wr request{};
-  request.wr_id = kReceive | std::uint64_t{peer} << kPeerShift;
-  ibv_recv_wr* bad = nullptr;
-  const int error = ibv_post_recv(peers_[peer].queue_pair, &request, &bad);
-  if (error != 0) fail(fmt::format("a receive from rank {}", peer), error);
+std::uint32_t VerbsLink::number_of(const LinkRoute& route) const {
+  return numbers_.at({route.peer, route.channel});
 }
 
-void VerbsLink::post_send(std::uint32_t peer, ibv_send_wr& request, std::uint32_t word) {
-  request.wr_id = std::uint64_t{peer} << kPeerShift | word;
+void VerbsLink::post_receive(std::uint32_t number) {
+  ibv_recv_wr request{};
+  request.wr_id = kReceive | std::uint64_t{number} << kConnectionShift;
+  ibv_recv_wr* bad = nullptr;
+  const int error = ibv_post_recv(connections_[number].queue_pair, &request, &bad);
+  if (error != 0) fail(fmt::format("a receive from rank {}", connections_[number].peer), error);
+}
+
+void VerbsLink::post_send(std::uint32_t number, ibv_send_wr& request, std::uint32_t word) {
+  request.wr_id = std::uint64_t{number} << kConnectionShift | word;
   request.imm_data = htonl(word);
   request.send_flags = IBV_SEND_SOLICITED;
   ibv_send_wr* bad = nullptr;
-  const int error = ibv_post_send(peers_[peer].queue_pair, &request, &bad);
-  if (error != 0) fail(fmt::format("a message to rank {}", peer), error);
+  const int error = ibv_post_send(connections_[number].queue_pair, &request, &bad);
+  if (error != 0) fail(fmt::format("a message to rank {}", connections_[number].peer), error);
 }
 
-void VerbsLink::write(std::uint32_t peer, std::uint64_t own_offset, std::uint64_t peer_offset,
+void VerbsLink::write(const LinkRoute& to, std::uint64_t own_offset, std::uint64_t peer_offset,
                       std::uint64_t bytes, std::uint32_t word) {
+  const std::uint32_t number = number_of(to);
   ibv_sge segment{};
   segment.addr = reinterpret_cast<std::uint64_t>(memory_) + own_offset;
   segment.length = static_cast<std::uint32_t>(bytes);
@@ -242,27 +248,29 @@ void VerbsLink::write(std::uint32_t peer, std::uint64_t own_offset, std::uint64_
   request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   request.sg_list = &segment;
   request.num_sge = bytes == 0 ? 0 : 1;
-  request.wr.rdma.remote_addr = peers_[peer].address.staging + peer_offset;
-  request.wr.rdma.rkey = peers_[peer].address.key;
-  post_send(peer, request, word);
+  request.wr.rdma.remote_addr = connections_[number].address.staging + peer_offset;
+  request.wr.rdma.rkey = connections_[number].address.key;
+  post_send(number, request, word);
 }
 
-void VerbsLink::tell(std::uint32_t peer, std::uint32_t word) {
+void VerbsLink::tell(const LinkRoute& to, std::uint32_t word) {
   ibv_send_wr request{};
   request.opcode = IBV_WR_SEND_WITH_IMM;
-  post_send(peer, request, word);
+  post_send(number_of(to), request, word);
 }
 
 LinkEvent VerbsLink::event_of(const ibv_wc& completion) {
-  const auto peer = static_cast<std::uint32_t>((completion.wr_id & ~kReceive) >> kPeerShift);
+  const auto number =
+      static_cast<std::uint32_t>((completion.wr_id & ~kReceive) >> kConnectionShift);
+  const std::uint32_t peer = connections_[number].peer;
   const bool arrived = (completion.wr_id & kReceive) != 0;
   if (completion.status != IBV_WC_SUCCESS) {
     throw RankError(fmt::format("a message {} rank {}: {}", arrived ? "from" : "to", peer,
                                 ibv_wc_status_str(completion.status)));
   }
-  if (!arrived) return {false, peer, static_cast<std::uint32_t>(completion.wr_id)};
-  post_receive(peer);
-  return {true, peer, ntohl(completion.imm_data)};
+  if (!arrived) return {false, peer, static_cast<std::uint32_t>(completion.wr_id), 0};
+  post_receive(number);
+  return {true, peer, ntohl(completion.imm_data), completion.byte_len};
 }
 
 bool VerbsLink::poll(std::vector<LinkEvent>& events) {
@@ -273,34 +281,44 @@ bool VerbsLink::poll(std::vector<LinkEvent>& events) {
   return n > 0;
 }
 
-void VerbsLink::wait(std::vector<LinkEvent>& events, LinkWake wake) {
+void VerbsLink::wait(std::vector<LinkEvent>& events, LinkWake wake, LinkTime until) {
   events.clear();
   for (int i = 0; i < kPolls; ++i) {
     if (poll(events)) return;
   }
-  const double limit = seconds_now() + patience_;
+  const bool patient = until == LinkTime::max();
+  const LinkTime limit =
+      patient ? std::chrono::steady_clock::now() + std::chrono::duration_cast<LinkTime::duration>(
+                                                       std::chrono::duration<double>(patience_))
+              : until;
   while (true) {
     if (const int error = ibv_req_notify_cq(completions_, wake == LinkWake::arrival); error != 0) {
       fail("ibv_req_notify_cq", error);
     }
     if (poll(events)) return;
-    sleep_until(limit);
+    const bool in_time = sleep_until(limit);
     if (poll(events)) return;
+    if (in_time) continue;
+    if (!patient) return;
+    throw RankError(fmt::format("nothing has happened for {:g} s", patience_));
   }
 }
 
-// Until the channel has an event.
-void VerbsLink::sleep_until(double limit) {
-  const double left = limit - seconds_now();
-  if (left <= 0) throw RankError(fmt::format("nothing has happened for {:g} s", patience_));
+// Until the channel has an event; false: the limit has passed before.
+bool VerbsLink::sleep_until(LinkTime limit) {
+  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      limit - std::chrono::steady_clock::now());
+  if (left.count() <= 0) return false;
   pollfd waits[2] = {{channel_->fd, POLLIN, 0}, {watched_, POLLIN, 0}};
-  const int ready = ::poll(waits, 2, static_cast<int>(left * 1000) + 1);
-  if (ready < 0 && errno != EINTR) fail("poll", errno);
-  if (ready <= 0) return;
+  const timespec time{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+  const int ready = ::ppoll(waits, 2, &time, nullptr);
+  if (ready < 0 && errno != EINTR) fail("ppoll", errno);
+  if (ready <= 0) return true;
   if (waits[1].revents != 0) throw RankError("the parent has ended");
   ibv_cq* from = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(channel_, &from, &context) == 0) ++unacknowledged_;
+  return true;
 }
 
 }  // namespace paceline::rank

@@ -1,0 +1,41 @@
+// A job between the NICs of a running testbed, in real time: the messages of its plan over verbs,
+// by one process a NIC.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/job/verbs/plan_results.h"
+#include "tools/run/job_report.h"
+#include "tools/run/scenario_run.h"
+
+namespace paceline::tools {
+
+struct VerbsJob {
+  std::string testbed;
+  std::vector<std::string> nics;  // of the testbed; the plan's NIC i is the i-th
+  bool data = true;               // every byte is compared; else lengths
+  double patience = 60;           // seconds in which no message moves
+};
+
+struct VerbsJobResult {
+  JobReport job;
+  std::uint32_t nics = 0;  // that ran
+  DataTotals totals;
+  std::vector<std::string> failures;  // with any there is no report
+};
+
+// Errors: what makes the run impossible. Ends early, without a report, once `stop` is set.
+config::Read<VerbsJobResult> run_verbs_job(const PreparedScenario& prepared,
+                                           const VerbsJob& options, const std::atomic<bool>& stop,
+                                           const std::function<void(double share)>& progress);
+
+std::string verbs_job_text(const PreparedScenario& prepared, const VerbsJob& options,
+                           const VerbsJobResult& result);
+std::string verbs_job_json(const PreparedScenario& prepared, const VerbsJob& options,
+                           const VerbsJobResult& result);
+
+}  // namespace paceline::tools
