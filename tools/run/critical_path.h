@@ -8,6 +8,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/driver/traffic/message_app.h"
 #include "dataplane/driver/traffic/message_plan.h"
+#include "dataplane/driver/traffic/sender_limits.h"
 
 namespace paceline::tools {
 
@@ -33,6 +34,8 @@ struct PlanTimes {
   // whose times are then exact.
   const std::vector<std::uint32_t>* causes = nullptr;
   bool ideals = false;  // MessagePlan::collectives have their ideal times
+  // By MessagePlan::collectives; empty: not known.
+  std::vector<SenderLimits::Times> limits;
 };
 
 // Back from message `last`, which has ended.

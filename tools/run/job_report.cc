@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tools/run/limiter_shares.h"
 #include "tools/run/medians.h"
 #include "tools/run/nic_pace.h"
 #include "tools/workload/background.h"
@@ -80,21 +81,6 @@ void find_late_rank(const JobReport& report, std::vector<Straggler>& out) {
   late.computing = computing[late.number];
   late.waited_by = share_of_last_entries(report, late.number);
   if (late.computing >= kMuch && late.waited_by >= kOften) out.push_back(late);
-}
-
-std::array<double, cc::kLimiters> limiter_shares(const VirtualWorld& world) {
-  std::array<double, cc::kLimiters> shares{};
-  double all = 0;
-  for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
-    const auto picos = world.engine(nic).view().limiter_picos(world.now());
-    for (unsigned i = 0; i < cc::kLimiters; ++i) {
-      if (static_cast<cc::Limiter>(i) == cc::Limiter::application) continue;
-      shares[i] += static_cast<double>(picos[i]);
-      all += static_cast<double>(picos[i]);
-    }
-  }
-  for (double& share : shares) share = all == 0 ? 0 : share / all;
-  return shares;
 }
 
 class JobReader {
@@ -191,6 +177,7 @@ class JobReader {
 
   void read_kinds(JobReport& out) const {
     std::map<std::tuple<std::string, CollectiveOp, std::uint64_t, std::size_t>, CollectiveKind> all;
+    std::map<const CollectiveKind*, SenderLimits::Times> limits;
     for (std::size_t c = 0; c < plan_.calls.size(); ++c) {
       const JobPlan::Call& call = plan_.calls[c];
       const CollectiveTime& time = out.calls[c];
@@ -204,6 +191,10 @@ class JobReader {
       kind.took_us += micros(time.took());
       kind.waited_us += micros(time.last_entry - time.first_entry);
       kind.bus_gbytes += time.bus_bandwidth(call) / 1e9;
+      if (times_.limits.empty()) continue;
+      SenderLimits::Times& sums = limits[&kind];
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += times_.limits[c][i];
+      kind.limited = shares_of(sums);
     }
     for (auto& [key, kind] : all) {
       const auto n = static_cast<double>(kind.calls);
@@ -280,7 +271,8 @@ JobReport report_job(const Job& job, const JobPlan& plan, const PlanTimes& times
 }
 
 JobReport report_job(const Job& job, const JobPlan& plan, const VirtualWorld& world) {
-  JobReport out = report_job(job, plan, {&world.plan(), &world.records(), nullptr, true});
+  JobReport out = report_job(
+      job, plan, {&world.plan(), &world.records(), nullptr, true, collective_limits(world)});
   if (out.took.count < 0) return out;
   out.limited = limiter_shares(world);
   out.nics = nic_paces(world);

@@ -12,6 +12,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/run/critical_path.h"
+#include "tools/run/limiter_shares.h"
 #include "tools/workload/job_plans/job_plan.h"
 
 namespace paceline::tools {
@@ -51,6 +52,9 @@ struct CollectiveKind {
   double took_us = 0;
   double waited_us = 0;  // for the last rank to enter
   double bus_gbytes = 0;
+  // What held back the senders of its messages while these were under way. Known of a virtual
+  // world.
+  std::optional<LimiterShares> limited;
 };
 
 // When an op of a rank ran; negative: it did not begin, or end.
@@ -96,10 +100,8 @@ struct JobReport {
   std::vector<CollectiveKind> kinds;  // by time taken, the longest first
   CriticalPath path;
   BackgroundTime background;
-  // What held back senders, as shares of the time in which their contexts had something to send, of
-  // all NICs together; that of cc::Limiter::application is 0. All 0: nothing was sent. Known of a
-  // virtual world.
-  std::optional<std::array<double, cc::kLimiters>> limited;
+  // What held back senders, of all NICs together. Known of a virtual world.
+  std::optional<LimiterShares> limited;
   std::vector<OpTime> ops;    // as in Job::ops
   std::vector<NicPace> nics;  // by NIC; known of a virtual world
   std::vector<Straggler> stragglers;

@@ -15,6 +15,8 @@ using workload::Job;
 using workload::JobOp;
 using workload::JobOpKind;
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::size_t kMostKinds = 12;  // in the text
 // Rows of a rank in the trace: computing, then communication, each on the first row that is free.
 constexpr std::uint32_t kComputeRow = 0;
@@ -43,16 +45,38 @@ std::string straggler_text(const Straggler& s) {
       s.number, other, s.pace.sent, s.pace.received);
 }
 
-std::string limiter_text(const JobReport& report) {
-  std::string shares;
-  if (!report.limited) return shares;
+// The largest first, at most `most` of them.
+std::string shares_text(const LimiterShares& shares, std::size_t most) {
+  std::vector<unsigned> order;
   for (unsigned i = 0; i < cc::kLimiters; ++i) {
-    const double share = (*report.limited)[i];
-    if (share < 0.0005) continue;
-    shares +=
-        fmt::format("{}{} {:.1f} %", shares.empty() ? "" : ", ", cc::kLimiterNames[i], 100 * share);
+    if (shares[i] >= 0.0005) order.push_back(i);
   }
+  std::ranges::stable_sort(order, [&](unsigned a, unsigned b) { return shares[a] > shares[b]; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
+    text += fmt::format("{}{} {:.1f} %", i == 0 ? "" : ", ", cc::kLimiterNames[order[i]],
+                        100 * shares[order[i]]);
+  }
+  return text;
+}
+
+std::string limiter_text(const JobReport& report) {
+  if (!report.limited) return {};
+  const std::string shares = shares_text(*report.limited, cc::kLimiters);
   return shares.empty() ? shares : fmt::format("senders    held back by: {}\n", shares);
+}
+
+std::string limited_column(const CollectiveKind& kind) {
+  return kind.limited ? fmt::format("  {}", shares_text(*kind.limited, 2)) : "";
+}
+
+Json limited_json(const LimiterShares& shares) {
+  Json json = Json::object();
+  for (unsigned i = 0; i < cc::kLimiters; ++i) {
+    if (static_cast<cc::Limiter>(i) != cc::Limiter::application)
+      json[cc::kLimiterNames[i]] = shares[i];
+  }
+  return json;
 }
 
 std::string name_of_kind(const CollectiveKind& kind) {
@@ -123,15 +147,17 @@ std::string job_text(const JobReport& report) {
   std::size_t width = 0;
   for (const std::string& name : names) width = std::max(width, name.size());
   const bool ideals = report.kinds.front().ideal_us.has_value();
-  text += fmt::format("\n{:<{}} {:>6} {:>5} {:>10}{} {:>11} {:>11} {:>9}\n", names[0], width,
+  text += fmt::format("\n{:<{}} {:>6} {:>5} {:>10}{} {:>11} {:>11} {:>9}{}\n", names[0], width,
                       "calls", "ranks", "size", ideals ? fmt::format(" {:>11}", "ideal us") : "",
-                      "took us", "waited us", "GB/s bus");
+                      "took us", "waited us", "GB/s bus",
+                      report.kinds.front().limited ? "  senders held back by" : "");
   for (std::size_t i = 0; i < shown; ++i) {
     const CollectiveKind& kind = report.kinds[i];
     const std::string ideal = ideals ? fmt::format(" {:>11.2f}", *kind.ideal_us) : "";
-    text += fmt::format("{:<{}} {:>6} {:>5} {:>10}{} {:>11.2f} {:>11.2f} {:>9.2f}\n", names[i + 1],
-                        width, kind.calls, kind.call.ranks, config::format_bytes(kind.call.bytes),
-                        ideal, kind.took_us, kind.waited_us, kind.bus_gbytes);
+    text +=
+        fmt::format("{:<{}} {:>6} {:>5} {:>10}{} {:>11.2f} {:>11.2f} {:>9.2f}{}\n", names[i + 1],
+                    width, kind.calls, kind.call.ranks, config::format_bytes(kind.call.bytes),
+                    ideal, kind.took_us, kind.waited_us, kind.bus_gbytes, limited_column(kind));
   }
   if (report.kinds.size() > kMostKinds) {
     text += fmt::format("and {} others, which took less\n", report.kinds.size() - kMostKinds);
@@ -140,7 +166,6 @@ std::string job_text(const JobReport& report) {
 }
 
 nlohmann::ordered_json job_json(const JobReport& report) {
-  using Json = nlohmann::ordered_json;
   Json json;
   json["took_ps"] = report.took.count < 0 ? Json(nullptr) : Json(report.took.count);
   json["ranks"] = Json::array();
@@ -162,6 +187,7 @@ nlohmann::ordered_json job_json(const JobReport& report) {
     out["took_us"] = kind.took_us;
     out["waited_us"] = kind.waited_us;
     out["busbw_gbytes"] = kind.bus_gbytes;
+    if (kind.limited) out["limited"] = limited_json(*kind.limited);
   }
   json["critical_path"] = {{"steps", report.path.steps.size()},
                            {"computing_ps", report.path.computing.count},
@@ -171,10 +197,7 @@ nlohmann::ordered_json job_json(const JobReport& report) {
     json["background"] = {{"bytes", report.background.bytes},
                           {"took_ps", report.background.took.count}};
   }
-  for (unsigned i = 0; report.limited && i < cc::kLimiters; ++i) {
-    if (static_cast<cc::Limiter>(i) == cc::Limiter::application) continue;
-    json["limited"][cc::kLimiterNames[i]] = (*report.limited)[i];
-  }
+  if (report.limited) json["limited"] = limited_json(*report.limited);
   json["stragglers"] = Json::array();
   for (const Straggler& one : report.stragglers) {
     Json& out = json["stragglers"].emplace_back();
