@@ -154,6 +154,7 @@ class JobReader {
     read_kinds(out);
     if (last != kNoMessage) out.path = critical_path(world_, last);
     read_background(out);
+    out.first_tokens = first_tokens_of(job_, plan_, world_);
     read_limiters(out);
     read_nics(out);
     find_late_rank(out, out.stragglers);

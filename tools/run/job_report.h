@@ -11,6 +11,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/run/critical_path.h"
+#include "tools/run/first_tokens.h"
 #include "tools/workload/job_plans/job_plan.h"
 
 namespace paceline::tools {
@@ -95,6 +96,7 @@ struct JobReport {
   std::vector<CollectiveKind> kinds;  // by time taken, the longest first
   CriticalPath path;
   BackgroundTime background;
+  FirstTokens first_tokens;
   // What held back senders, as shares of the time in which their contexts had something to send, of
   // all NICs together; that of cc::Limiter::application is 0. All 0: nothing was sent.
   std::array<double, cc::kLimiters> limited{};
