@@ -51,7 +51,7 @@ TEST_CASE("first tokens: the time of one request", "[jobs]") {
 
 TEST_CASE("first tokens: prefill ranks compute one request at a time", "[jobs]") {
   const PreparedScenario scenario = prepared_job(
-      requests_of_trace("kv_bytes = 100\nrequests = 40\nprefill_nics = 5\ntime_scale = 200\n"));
+      requests_of_trace("kv_bytes = 100\nrequests = 400\nprefill_nics = 5\ntime_scale = 200\n"));
   const workload::Job& job = scenario.inputs.job;
   const ScenarioRun run = run_job(scenario);
   const JobReport& report = *run.job;
@@ -84,13 +84,13 @@ TEST_CASE("first tokens: prefill ranks compute one request at a time", "[jobs]")
     sum += times.back();
   }
   std::sort(times.begin(), times.end());
-  REQUIRE(times.size() == 40);
-  CHECK(report.first_tokens.requests == 40);
-  CHECK(report.first_tokens.mean_us == Approx(sum / 40));
-  CHECK(report.first_tokens.p50_us == times[19]);
-  CHECK(report.first_tokens.p99_us == times[39]);
-  CHECK_THAT(job_text(report), Contains("requests   40, to the first token: mean "));
-  CHECK(job_json(report).at("first_token").at("p99_us") == times[39]);
+  REQUIRE(times.size() == 400);
+  CHECK(report.first_tokens.requests == 400);
+  CHECK(report.first_tokens.mean_us == Approx(sum / 400));
+  CHECK(report.first_tokens.p50_us == times[199]);
+  CHECK(report.first_tokens.p99_us == times[395]);
+  CHECK_THAT(job_text(report), Contains("requests   400, to the first token: mean "));
+  CHECK(job_json(report).at("first_token").at("p99_us") == times[395]);
   // The chain that determined the end begins when a request arrives.
   REQUIRE_FALSE(report.path.steps.empty());
   CHECK(report.path.steps.back().end == report.took);
