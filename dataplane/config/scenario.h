@@ -196,10 +196,24 @@ struct TrainingConfig {
   std::uint32_t merge_layers = 1;
 };
 
+// Requests of a trace of an inference service.
+struct InferenceConfig {
+  std::uint32_t prefill_nics = 0;  // the first ranks; 0: half of them. The others decode
+  std::uint32_t layers = 80;
+  std::uint64_t kv_bytes = 4096;  // keys and values of a token in a layer
+  std::uint32_t tokens_per_second = 2500;
+  std::uint32_t layers_per_transfer = 1;
+  double time_scale = 1;       // times of arrival are divided by this
+  std::uint32_t requests = 0;  // the first ones of the trace; 0: all
+  bool reuse = true;
+};
+
 // A job: ranks that compute and communicate, one rank a NIC.
 struct JobConfig {
-  std::string format = "collective";  // of the file: "simai" | "goal" | "chakra"; or "model"
+  // Of the file: "simai" | "goal" | "chakra" | "inference"; or "model"
+  std::string format = "collective";
   TrainingConfig model;
+  InferenceConfig inference;
   std::string file;
   std::string groups_file;  // chakra
   // collective

@@ -220,11 +220,14 @@ MAY_INCLUDE = {
     # Iterations of training as a job, made from the shape of a model.
     "tools/workload/training": ("dataplane/base", "tools/workload/jobs", "tools/workload/models",
                                 "tools/workload/schedules"),
+    # Requests of an inference service as a job.
+    "tools/workload/inference": ("dataplane/base", "dataplane/config/toml", "tools/workload/files",
+                                 "tools/workload/jobs"),
     # A plan in the formats of others.
     "tools/workload/exports": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
                                "tools/workload/files"),
     "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment", "tools/workload/files",
-                                      "tools/workload/job_plans", "tools/workload/jobs",
+                                      "tools/workload/inference", "tools/workload/job_plans", "tools/workload/jobs",
                                       "tools/workload/models",
                                       "tools/workload/schedules", "tools/workload/training"),
     "tools/run": BELOW_TOOLS + (

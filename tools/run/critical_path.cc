@@ -28,7 +28,8 @@ class PathFinder {
       // A gap before a message counts as computing.
       end = m.computes ? begin : begin - m.gap;
       if (!m.computes) path.computing += m.gap;
-      at = last_before(at, end);
+      // The chain begins with what began because its time had come.
+      at = m.start.count > 0 && begin == m.start ? kNoMessage : last_before(at, end);
     }
     std::reverse(path.steps.begin(), path.steps.end());
     return path;

@@ -109,6 +109,7 @@ class JobReader {
     read_kinds(out);
     if (last != kNoMessage) out.path = critical_path(times_, last);
     read_background(out);
+    out.first_tokens = first_tokens_of(job_, plan_, records_);
     find_late_rank(out, out.stragglers);
     return out;
   }
@@ -276,7 +277,8 @@ JobReport report_job(const Job& job, const JobPlan& plan, const VirtualWorld& wo
   if (out.took.count < 0) return out;
   out.limited = limiter_shares(world);
   out.nics = nic_paces(world);
-  find_slow_nic(out.nics, out.stragglers);
+  // Requests load NICs as they come: their paces say nothing of the NICs.
+  if (job.requests.empty()) find_slow_nic(out.nics, out.stragglers);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/run/critical_path.h"
+#include "tools/run/first_tokens.h"
 #include "tools/run/limiter_shares.h"
 #include "tools/workload/job_plans/job_plan.h"
 
@@ -100,6 +101,7 @@ struct JobReport {
   std::vector<CollectiveKind> kinds;  // by time taken, the longest first
   CriticalPath path;
   BackgroundTime background;
+  FirstTokens first_tokens;
   // What held back senders, of all NICs together. Known of a virtual world.
   std::optional<LimiterShares> limited;
   std::vector<OpTime> ops;    // as in Job::ops

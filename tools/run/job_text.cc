@@ -139,6 +139,12 @@ std::string job_text(const JobReport& report) {
                         config::format_bytes(report.background.bytes),
                         trace_micros(report.background.took));
   }
+  if (report.first_tokens.requests != 0) {
+    const FirstTokens& first = report.first_tokens;
+    text += fmt::format(
+        "requests   {}, to the first token: mean {:.3f} us, p50 {:.3f} us, p99 {:.3f} us\n",
+        first.requests, first.mean_us, first.p50_us, first.p99_us);
+  }
   for (const Straggler& one : report.stragglers) text += straggler_text(one);
   if (report.kinds.empty()) return text;
   const std::size_t shown = std::min(report.kinds.size(), kMostKinds);
@@ -196,6 +202,12 @@ nlohmann::ordered_json job_json(const JobReport& report) {
   if (report.background.bytes != 0) {
     json["background"] = {{"bytes", report.background.bytes},
                           {"took_ps", report.background.took.count}};
+  }
+  if (report.first_tokens.requests != 0) {
+    json["first_token"] = {{"requests", report.first_tokens.requests},
+                           {"mean_us", report.first_tokens.mean_us},
+                           {"p50_us", report.first_tokens.p50_us},
+                           {"p99_us", report.first_tokens.p99_us}};
   }
   if (report.limited) json["limited"] = limited_json(*report.limited);
   json["stragglers"] = Json::array();

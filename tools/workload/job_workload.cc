@@ -6,6 +6,7 @@
 
 #include "dataplane/base/distributions.h"
 #include "dataplane/base/math.h"
+#include "tools/workload/inference/inference_job.h"
 #include "tools/workload/job_plans/simai_job.h"
 #include "tools/workload/jobs/chakra_trace.h"
 #include "tools/workload/jobs/goal_file.h"
@@ -66,12 +67,38 @@ Imported<Job> chakra_job(const config::JobConfig& config) {
   return read_chakra_traces(paths.value, config.groups_file);
 }
 
+Imported<Job> inference_job(const config::JobConfig& config, std::uint32_t ranks) {
+  const config::InferenceConfig& c = config.inference;
+  Imported<Job> out;
+  InferenceSettings settings{.prefill_ranks = c.prefill_nics == 0 ? ranks / 2 : c.prefill_nics,
+                             .layers = c.layers,
+                             .layers_per_transfer = c.layers_per_transfer,
+                             .kv_bytes = c.kv_bytes,
+                             .tokens_per_second = c.tokens_per_second,
+                             .time_scale = c.time_scale,
+                             .requests = c.requests,
+                             .reuse = c.reuse};
+  if (settings.prefill_ranks >= ranks) {
+    out.errors.push_back(fmt::format(
+        "workload.job.inference.prefill_nics = {}: of {} NICs at least one must be left for "
+        "decoding",
+        c.prefill_nics, ranks));
+    return out;
+  }
+  settings.decode_ranks = ranks - settings.prefill_ranks;
+  const Imported<RequestTrace> trace = read_request_trace(config.file);
+  if (!trace.ok()) return {{}, trace.errors, {}};
+  return job_of_inference(trace.value, settings);
+}
+
 }  // namespace
 
 Imported<Job> load_job(const config::JobConfig& config, std::uint32_t ranks) {
   Imported<Job> job;
   if (config.format == "model") {
     job = model_job(config, ranks);
+  } else if (config.format == "inference") {
+    job = inference_job(config, ranks);
   } else if (config.format == "simai") {
     job = simai_job(config, ranks);
   } else if (config.format == "goal") {

@@ -8,8 +8,8 @@ namespace {
 
 using namespace key_unit;
 
-constexpr auto kJobFormats =
-    std::to_array<std::string_view>({"collective", "simai", "goal", "chakra", "model"});
+constexpr auto kJobFormats = std::to_array<std::string_view>(
+    {"collective", "simai", "goal", "chakra", "model", "inference"});
 constexpr auto kOperations = std::to_array<std::string_view>(
     {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce"});
 
@@ -20,8 +20,9 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .choices = kJobFormats,
      .used_by = "job",
      .meaning =
-         "One collective; what `file` is: a workload of SimAI, GOAL, Chakra traces; or training of "
-         "`[workload.job.model]`."},
+         "One collective; what `file` is: a workload of SimAI, GOAL, Chakra traces; training of "
+         "`[workload.job.model]`; or requests of an inference service in `file`, Mooncake's JSON "
+         "lines or CSV of the Azure LLM traces."},
     {.path = "workload.job.file",
      .form = Form::path,
      .field = PACELINE_FIELD(workload.job.file),

@@ -212,7 +212,7 @@ std::span<const KeySpec> scenario_keys() {
     std::vector<KeySpec> all;
     for (const std::span<const KeySpec> part :
          {std::span<const KeySpec>(kRunKeys), fabric_keys(), transport_keys(),
-          std::span<const KeySpec>(kWorkloadKeys), job_keys(), training_keys(),
+          std::span<const KeySpec>(kWorkloadKeys), job_keys(), training_keys(), inference_keys(),
           background_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }

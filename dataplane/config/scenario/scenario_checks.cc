@@ -405,17 +405,22 @@ class Checker {
                          : fmt::format("workload.job.format = \"{}\" needs workload.job.file",
                                        job.format));
     }
+    const bool inference = job.format == "inference";
+    const std::string format = fmt::format("workload.job.format = \"{}\"", job.format);
     for (const KeySpec& key : scenario_keys()) {
-      if (model || key.table() != "workload.job.model") continue;
-      refuse({key.path}, fmt::format("workload.job.format = \"{}\"", job.format));
+      if ((!model && key.table() == "workload.job.model") ||
+          (!inference && key.table() == "workload.job.inference")) {
+        refuse({key.path}, format);
+      }
     }
     if (!collective) {
-      refuse({"workload.job.operation", "workload.job.bytes", "workload.job.compute"},
-             fmt::format("workload.job.format = \"{}\"", job.format));
+      refuse({"workload.job.operation", "workload.job.bytes", "workload.job.compute"}, format);
     }
-    if (job.format == "goal" || job.format == "chakra") {
-      refuse({"workload.job.iterations"}, fmt::format("workload.job.format = \"{}\"", job.format));
+    if (inference || job.format == "goal" || job.format == "chakra") {
+      refuse({"workload.job.iterations"}, format);
     }
+    // The scheduler plans with tokens_per_second.
+    if (inference) refuse({"workload.job.compute_scale"}, format);
     require(job.groups_file.empty() || job.format == "chakra", {"workload.job.groups_file"},
             "workload.job.groups_file is of workload.job.format = \"chakra\"");
     require(std::has_single_bit(job.aggregation) || job.aggregation == 0,

@@ -146,7 +146,7 @@ TEST_CASE("keys of jobs: sizes and times out of range, and words that are not al
             "\"reduce_scatter\", \"all_gather\", \"all_to_all\", \"broadcast\" or \"reduce\""});
   CHECK(complaints_of("format = \"nccl\"\n") ==
         Complaints{"s.toml:6:10: workload.job.format = \"nccl\": allowed is \"collective\", "
-                   "\"simai\", \"goal\", \"chakra\" or \"model\""});
+                   "\"simai\", \"goal\", \"chakra\", \"model\" or \"inference\""});
   CHECK(complaints_of("clear_to_send = 1\n") ==
         Complaints{"s.toml:6:17: workload.job.clear_to_send = 1: expected true or false"});
   const Complaints unknown = complaints_of("windows = 1\n");

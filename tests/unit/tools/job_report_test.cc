@@ -12,11 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "cc/registry.h"
-#include "dataplane/config/scenario/scenario_reader.h"
+#include "tests/unit/tools/job_runs.h"
 #include "tests/unit/workload/job_plan_samples.h"
 #include "tools/run/job_text.h"
-#include "tools/run/scenario_run.h"
 
 namespace paceline::tools::job_report_test {
 namespace {
@@ -27,35 +25,9 @@ using workload::JobOpKind;
 using workload::JobPlan;
 using Lines = std::vector<std::string>;
 
-constexpr std::uint64_t kSeed = 5;
+using namespace job_runs;
+
 const std::string kJobs = std::string(PACELINE_SOURCE_DIR) + "/tests/unit/workload/jobs/";
-
-const std::string kEightNics = "hosts = 8\nrate = \"100Gb/s\"\n";
-
-PreparedScenario prepared_job(const std::string& job, const std::string& fabric = kEightNics,
-                              const std::string& more = "") {
-  config::ReaderOptions options;
-  options.algorithms = cc::algorithms();
-  auto read = config::read_scenario_text(
-      "[fabric]\n" + fabric +
-          "[cc]\nalgorithm = \"fixed\"\n[workload]\nkind = \"job\"\n[workload.job]\n" + job + more,
-      "test", ".", options);
-  REQUIRE(read.errors == Lines{});
-  auto out = prepare(std::move(read.value));
-  REQUIRE(out.errors == Lines{});
-  return std::move(out.value);
-}
-
-ScenarioRun run_job(const PreparedScenario& scenario, std::uint32_t threads = 1) {
-  RunControl control;
-  control.check_invariants = true;
-  control.threads = threads;
-  ScenarioRun run = run_scenario(scenario, scenario.scenario.cc, kSeed, control);
-  REQUIRE(run.end == RunEnd::completed);
-  REQUIRE(run.job.has_value());
-  CHECK(run.network.total_drops() == 0);
-  return run;
-}
 
 JobPlan plan_of_job(const PreparedScenario& scenario) {
   auto read = make_job_plan(scenario.scenario, scenario.inputs, kSeed);

@@ -94,6 +94,7 @@ void JobPlanner::add_heads() {
       m.bytes = op.bytes;
       m.collective = kNoCall;
     }
+    m.start = op.start;
     add(m);
     const bool whole = op.kind == JobOpKind::compute || op.kind == JobOpKind::send;
     out_.spans.push_back({whole ? kNoMessage : id, id});

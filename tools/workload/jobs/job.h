@@ -28,8 +28,17 @@ struct JobOp {
   CollectiveOp op = CollectiveOp::all_reduce;  // collective
   std::uint64_t bytes = 0;  // send, receive: of the message; collective: of a rank's whole buffer
   Picos duration{0};        // compute
+  Picos start{0};           // it does not begin before this time
   std::uint32_t name = kNoName;  // in Job::names
   std::uint32_t line = 0;        // of the file it comes from; 0: unknown
+};
+
+// A request to a service, whose answer begins when some receives have ended: in Job::ops, one after
+// the other.
+struct JobRequest {
+  Picos arrival{0};
+  std::uint32_t first_receive = 0;
+  std::uint32_t receives = 0;
 };
 
 struct Job {
@@ -41,6 +50,7 @@ struct Job {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> waits;
   std::vector<std::vector<std::uint32_t>> groups;  // ranks of each, in the group's order
   std::vector<std::string> names;
+  std::vector<JobRequest> requests;
 };
 
 }  // namespace paceline::workload
