@@ -136,13 +136,12 @@ void add_job_run(CLI::App& parent, int& exit_code) {
       ->type_name("FILE.json");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
-      "The plan is that of `paceline emulate`: the same messages wait for the same others. Each "
-      "NIC\n"
-      "has a process that sends them by RDMA writes, takes as long to compute as the job says, "
-      "and\n"
-      "compares every byte that arrives with the one that was sent. Of the scenario's fabric only\n"
-      "the NICs and their servers count; NVLink's messages go over verbs as well. Fabric and\n"
-      "congestion control are the testbed's, and times include this machine's scheduling.\n"
+      "The plan is that of `paceline emulate`: the same messages wait for the same others.\n"
+      "Each NIC has a process that sends them by RDMA writes, takes as long to compute as the\n"
+      "job says, and compares every byte that arrives with the one that was sent. Of the\n"
+      "scenario's fabric only the NICs and their servers count; NVLink's messages go over verbs\n"
+      "as well. Fabric and congestion control are the testbed's, and times include this\n"
+      "machine's scheduling.\n"
       "The report is that of `paceline emulate` without what only a virtual world knows: ideal\n"
       "times, what held senders back, slow NICs.\n"
       "Examples:\n"
