@@ -59,6 +59,8 @@ inline std::vector<ScheduleOptions> options_to_try(CollectiveOp op, std::string_
   std::vector<ScheduleOptions> options(1);
   if (algorithm == "pat") {
     for (std::uint32_t a = 1; a < n; a *= 2) options.push_back({.aggregation = a});
+  } else if (algorithm == "rail_rings") {
+    options.push_back({.in_turn = true});
   } else if (algorithm == "window") {
     for (const std::uint32_t w : {1U, 2U, 7U}) options.push_back({.window = w});
   } else if (op == CollectiveOp::broadcast || op == CollectiveOp::reduce) {

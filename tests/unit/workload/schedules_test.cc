@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -269,6 +270,24 @@ TEST_CASE("schedules: each of the rail rings has a NIC of every server", "[sched
     CHECK(receives.size() == n);
     CHECK(senders.size() == n);
     CHECK(receivers.size() == n);
+  }
+}
+
+TEST_CASE("schedules: in turn, a rank's send waits for its own before in the ring", "[schedules]") {
+  const std::uint32_t g = 4;
+  const std::uint32_t n = 12;
+  const Schedule s = built(CollectiveOp::all_reduce, "rail_rings", {n, g}, {.in_turn = true});
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> last;  // by ring and rank
+  for (std::uint32_t i = 0; i < s.transfers.size(); ++i) {
+    const Transfer& t = s.transfers[i];
+    const auto [before, first] = last.try_emplace({s.pieces_of(t)[0].block % g, t.from}, i);
+    const auto waits = s.waits_of(t);
+    CAPTURE(i, t.from, t.to);
+    CHECK(std::count_if(waits.begin(), waits.end(), [&](std::uint32_t w) {
+            return s.transfers[w].from == t.from;
+          }) == (first ? 0 : 1));
+    if (!first) CHECK(std::count(waits.begin(), waits.end(), before->second) == 1);
+    before->second = i;
   }
 }
 
