@@ -239,6 +239,7 @@ struct JobConfig {
   std::uint32_t window = 8;       // parts of a channel that a rank has under way
   std::uint32_t queue_pairs = 1;  // of a pair of ranks, for each channel
   bool clear_to_send = false;
+  Picos step_overhead{0};         // before each message of a collective
   std::uint32_t aggregation = 0;  // pat: blocks in one far message; 0: all
   std::uint32_t peers = 0;        // all_to_all "window": peers in flight; 0: all
 };

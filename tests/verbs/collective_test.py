@@ -78,7 +78,7 @@ def six_ranks(testbed):
     with open(out, encoding="utf-8") as file:
         table = json.load(file)
     names = {row["schedule"] for row in table["rows"]}
-    if table["ranks"] != 6 or not {"ring", "two_level_ring"} <= names:
+    if table["ranks"] != 6 or not {"ring", "two_level_ring", "rail_rings"} <= names:
         raise Failed(f"{table['ranks']} ranks, {names}")
     if len(table["rows"]) != 2 * len(names) or any(r.get("data") != "right" for r in table["rows"]):
         raise Failed(f"rows: {table['rows']}")

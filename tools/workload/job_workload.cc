@@ -138,6 +138,7 @@ CollectiveSettings collective_settings(const config::JobConfig& config) {
           .window = config.window,
           .queue_pairs = config.queue_pairs,
           .clear_to_send = config.clear_to_send,
+          .step_overhead = config.step_overhead,
           .aggregation = config.aggregation,
           .peers = config.peers};
 }

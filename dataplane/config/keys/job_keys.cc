@@ -140,6 +140,15 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.job.clear_to_send),
      .used_by = "job",
      .meaning = "A receiver says that it is ready before each message, as NCCL's does."},
+    {.path = "workload.job.step_overhead",
+     .field = PACELINE_FIELD(workload.job.step_overhead),
+     .min = 0,
+     .max = kSecond,
+     .used_by = "job",
+     .meaning =
+         "Between what a message of a collective waits for and its beginning. If it is not 0, "
+         "\"rail_rings\" sends one message of a ring at a time: a rank waits until the one "
+         "before it is acknowledged."},
     {.path = "workload.job.aggregation",
      .field = PACELINE_FIELD(workload.job.aggregation),
      .min = 0,

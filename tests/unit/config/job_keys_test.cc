@@ -47,6 +47,7 @@ TEST_CASE("keys of jobs: defaults", "[config]") {
   CHECK(job.window == 8);
   CHECK(job.queue_pairs == 1);
   CHECK_FALSE(job.clear_to_send);
+  CHECK(job.step_overhead == Picos{0});
   CHECK(job.aggregation == 0);
   CHECK(job.peers == 0);
 }
@@ -71,6 +72,7 @@ channels = 4
 window = 3
 queue_pairs = 2
 clear_to_send = true
+step_overhead = "4.2us"
 aggregation = 8
 peers = 7
 )");
@@ -95,6 +97,7 @@ peers = 7
   CHECK(job.window == 3);
   CHECK(job.queue_pairs == 2);
   CHECK(job.clear_to_send);
+  CHECK(job.step_overhead == Picos{4'200'000});
   CHECK(job.aggregation == 8);
   CHECK(job.peers == 7);
 }
@@ -140,6 +143,10 @@ TEST_CASE("keys of jobs: sizes and times out of range, and words that are not al
   CHECK(complaints_of("compute = \"1001s\"\n") ==
         Complaints{"s.toml:6:11: workload.job.compute = \"1001s\": out of range, allowed is [0ps "
                    ".. 1000s]"});
+  CHECK(
+      complaints_of("step_overhead = \"2s\"\n") ==
+      Complaints{"s.toml:6:17: workload.job.step_overhead = \"2s\": out of range, allowed is [0ps "
+                 ".. 1s]"});
   CHECK(complaints_of("operation = \"gather\"\n") ==
         Complaints{
             "s.toml:6:13: workload.job.operation = \"gather\": allowed is \"all_reduce\", "

@@ -96,11 +96,12 @@ TEST_CASE("collective bench: names that are no schedules, and those that do not 
   const auto nothing = [](const BenchProgress&) {};
   CHECK(run_bench(bench_plan({"rings"}, {1'024}), stop, nothing).errors ==
         Strings{"scenario \"bench\": all_reduce by \"rings\": expected \"ring\", "
-                "\"two_level_ring\", \"double_tree\", \"halving_doubling_near\", "
+                "\"two_level_ring\", \"rail_rings\", \"double_tree\", \"halving_doubling_near\", "
                 "\"halving_doubling_far\" or \"recursive_doubling\""});
-  CHECK(possible_schedules("reduce_scatter", 6, 2) == Strings{"ring", "two_level_ring", "pat"});
+  CHECK(possible_schedules("reduce_scatter", 6, 2) ==
+        Strings{"ring", "two_level_ring", "rail_rings", "pat"});
   CHECK(possible_schedules("reduce_scatter", 8, 1) ==
-        Strings{"ring", "two_level_ring", "halving_near", "halving_far", "pat"});
+        Strings{"ring", "two_level_ring", "rail_rings", "halving_near", "halving_far", "pat"});
 }
 
 TEST_CASE("collective bench: it ends when it is stopped", "[jobs]") {
@@ -117,6 +118,7 @@ TEST_CASE("paceline collective list prints every schedule", "[cli][jobs]") {
   CHECK(outcome.out == R"(all_reduce
   ring
   two_level_ring
+  rail_rings
   double_tree
   halving_doubling_near
   halving_doubling_far
@@ -124,12 +126,14 @@ TEST_CASE("paceline collective list prints every schedule", "[cli][jobs]") {
 reduce_scatter
   ring
   two_level_ring
+  rail_rings
   halving_near
   halving_far
   pat
 all_gather
   ring
   two_level_ring
+  rail_rings
   doubling_near
   doubling_far
   bruck

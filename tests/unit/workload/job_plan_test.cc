@@ -63,11 +63,14 @@ PlanCase drawn_case(Op op, std::string_view algorithm, std::uint32_t ranks, std:
   c.settings.window = static_cast<std::uint32_t>(1 + random.below(3));
   c.settings.queue_pairs = static_cast<std::uint32_t>(1 + random.below(3));
   c.settings.clear_to_send = random.below(2) == 1;
+  c.settings.step_overhead = random.below(2) == 1 ? Picos{4'200'000} : Picos{0};
   c.settings.chunk_bytes = one_of(random, {1, 7, 1'000, 4'096, 65'536, 1 << 20});
   if (algorithm == "pat") c.settings.aggregation = 1U << random.below(3);
   if (algorithm == "window") c.settings.peers = static_cast<std::uint32_t>(random.below(4));
   c.schedule = built(op, algorithm, {ranks, c.per_server},
-                     {.aggregation = c.settings.aggregation, .window = c.settings.peers});
+                     {.aggregation = c.settings.aggregation,
+                      .window = c.settings.peers,
+                      .in_turn = c.settings.step_overhead > Picos{0}});
   while (bytes / c.schedule.blocks * c.schedule.transfers.size() >
          3'000 * std::max<std::uint64_t>(1, c.settings.chunk_bytes / c.most_pieces())) {
     c.settings.chunk_bytes *= 2;
@@ -121,7 +124,7 @@ void check_bytes(const PlanCase& c, const PlannedCase& planned) {
     const Bytes of_part = bytes_sent(c.schedule, planned.bytes_of(part));
     for (std::uint32_t rank = 0; rank < c.ranks; ++rank) expected[rank] += of_part[rank];
   }
-  std::uint64_t across = 0, clears = 0, most = 0;
+  std::uint64_t across = 0, clears = 0, most = 0, other_gaps = 0;
   for (const PlannedMessage& m : planned.messages()) {
     if (m.computes) continue;
     if (is_clear_to_send(m)) {
@@ -130,10 +133,12 @@ void check_bytes(const PlanCase& c, const PlannedCase& planned) {
       continue;
     }
     sent[m.src] += m.bytes;
+    if (m.gap != c.settings.step_overhead) ++other_gaps;
     most = std::max(most, m.bytes);
     if (m.src / c.per_server != m.dst / c.per_server) ++across;
   }
   CHECK(sent == expected);
+  CHECK(other_gaps == 0);
   CHECK(clears == (c.settings.clear_to_send ? across : 0));
   // A message has at least a byte of every block that the schedule sends in one.
   CHECK(most <= std::max<std::uint64_t>(c.settings.chunk_bytes, c.most_pieces()));
@@ -218,7 +223,7 @@ void check_window(const PlanCase& c, const PlannedCase& planned, const GraphOrde
 void check_case(const PlanCase& c) {
   CAPTURE(to_string(c.op), c.algorithm, c.ranks, c.per_server, c.bytes, c.settings.chunk_bytes,
           c.settings.channels, c.settings.window, c.settings.queue_pairs, c.settings.clear_to_send,
-          c.settings.aggregation, c.settings.peers);
+          c.settings.step_overhead.count, c.settings.aggregation, c.settings.peers);
   PlannedCase planned(c);
   check_bytes(c, planned);
   check_lanes(c, planned);

@@ -92,6 +92,33 @@ TEST_CASE("schedule bytes: a two-level ring inside servers and along rails", "[s
   }
 }
 
+// Of ring j every rank sends all chunks but one: that at which its own sum ends, and in a gather
+// that of the rank that it sends to. The last rank of a ring in a server sends them over its NIC.
+TEST_CASE("schedule bytes: rings over all rails of the servers", "[schedules]") {
+  for (std::uint32_t n = 2; n <= 64; ++n) {
+    for (const std::uint32_t g : servers_to_try("rail_rings", n)) {
+      const Sizes sizes(n);
+      CAPTURE(n, g, sizes.any, sizes.even, sizes.seed);
+      const std::uint64_t even = sizes.even * g;
+      const std::uint64_t a_ring = even / g / n * (n - 1);
+      for (const Op op : {Op::reduce_scatter, Op::all_gather, Op::all_reduce}) {
+        CAPTURE(to_string(op));
+        const Schedule s = built(op, "rail_rings", {n, g});
+        const std::uint64_t passes = op == Op::all_reduce ? 2 : 1;
+        CHECK(sum_of(bytes_sent(s, sizes.any)) == passes * (n - 1) * sizes.any);
+        for (const std::uint64_t b : bytes_sent(s, even)) REQUIRE(b == passes * g * a_ring);
+        for (const std::uint64_t b : bytes_sent_to(s, g, false, even))
+          REQUIRE(b == (n == g ? 0 : passes * a_ring));
+        if (g == 1)
+          CHECK(bytes_sent(s, sizes.any) == bytes_sent(built(op, "ring", {n}), sizes.any));
+      }
+      const Bytes scatter = bytes_sent(built(Op::reduce_scatter, "rail_rings", {n, g}), sizes.any);
+      for (std::uint32_t r = 0; r < n; ++r)
+        REQUIRE(scatter[r] == sizes.any - block_bytes(sizes.any, n, r));
+    }
+  }
+}
+
 TEST_CASE("schedule bytes: halving, doubling and those who are folded in", "[schedules]") {
   for (std::uint32_t n = 2; n <= 64; ++n) {
     const Sizes sizes(n);

@@ -1,6 +1,7 @@
 // Schedules to test, by name and group.
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
@@ -38,15 +39,16 @@ inline bool needs_power_of_two(std::string_view algorithm) {
 }
 
 inline bool depends_on_servers(std::string_view algorithm) {
-  return algorithm == "two_level_ring" || algorithm == "double_tree" || algorithm == "nccl" ||
-         algorithm == "pxn";
+  return algorithm == "two_level_ring" || algorithm == "rail_rings" || algorithm == "double_tree" ||
+         algorithm == "nccl" || algorithm == "pxn";
 }
 
-// GPUs per server to try: all divisors where they matter.
+// GPUs per server to try: all divisors where they matter. A ring for each is many transfers.
 inline std::vector<std::uint32_t> servers_to_try(std::string_view algorithm, std::uint32_t n) {
   if (!depends_on_servers(algorithm)) return {1};
   std::vector<std::uint32_t> divisors;
-  for (std::uint32_t g = 1; g <= n; ++g) {
+  const std::uint32_t most = algorithm == "rail_rings" ? std::min(n, 8U) : n;
+  for (std::uint32_t g = 1; g <= most; ++g) {
     if (n % g == 0) divisors.push_back(g);
   }
   return divisors;
@@ -57,6 +59,8 @@ inline std::vector<ScheduleOptions> options_to_try(CollectiveOp op, std::string_
   std::vector<ScheduleOptions> options(1);
   if (algorithm == "pat") {
     for (std::uint32_t a = 1; a < n; a *= 2) options.push_back({.aggregation = a});
+  } else if (algorithm == "rail_rings") {
+    options.push_back({.in_turn = true});
   } else if (algorithm == "window") {
     for (const std::uint32_t w : {1U, 2U, 7U}) options.push_back({.window = w});
   } else if (op == CollectiveOp::broadcast || op == CollectiveOp::reduce) {

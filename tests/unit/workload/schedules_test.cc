@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -124,6 +125,11 @@ TEST_CASE("schedules: steps in a row are those of the published algorithms", "[s
     CHECK(steps(Op::all_reduce, "ring") == 2 * (n - 1));
     CHECK(steps(Op::reduce_scatter, "ring") == n - 1);
     CHECK(steps(Op::all_gather, "ring") == n - 1);
+    for (const std::uint32_t g : servers_to_try("rail_rings", n)) {
+      CHECK(steps(Op::all_reduce, "rail_rings", g) == 2 * (n - 1));
+      CHECK(steps(Op::reduce_scatter, "rail_rings", g) == n - 1);
+      CHECK(steps(Op::all_gather, "rail_rings", g) == n - 1);
+    }
     for (const std::uint32_t g : servers_to_try("two_level_ring", n)) {
       CAPTURE(g);
       CHECK(steps(Op::all_reduce, "two_level_ring", g) == 2 * (g - 1) + 2 * (n / g - 1));
@@ -235,6 +241,73 @@ TEST_CASE("schedules: PXN crosses no rail and sends to the servers' ranks of the
   }
 }
 
+// Ring j is the blocks j modulo g.
+TEST_CASE("schedules: each of the rail rings has a NIC of every server", "[schedules]") {
+  for (const auto& [g, h] : {std::pair{8U, 2U}, {8U, 3U}, {4U, 4U}, {2U, 5U}, {3U, 6U}}) {
+    const std::uint32_t n = g * h;
+    const Schedule s = built(CollectiveOp::all_gather, "rail_rings", {n, g});
+    std::set<std::pair<std::uint32_t, std::uint32_t>> sends;  // (ring, rank) over a NIC
+    std::set<std::pair<std::uint32_t, std::uint32_t>> receives;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> hops;  // (ring, rank), all
+    std::set<std::uint32_t> senders;
+    std::set<std::uint32_t> receivers;
+    for (const Transfer& t : s.transfers) {
+      const std::uint32_t ring = s.pieces_of(t)[0].block % g;
+      CAPTURE(g, h, t.from, t.to, ring);
+      hops.insert({ring, t.from});
+      if (t.from / g == t.to / g) continue;
+      REQUIRE(t.to / g == (t.from / g + 1) % h);
+      // Between servers of one parity, the last and the first of an odd number, it goes up a rail.
+      REQUIRE(t.to % g == (h % 2 == 1 && t.to / g == 0 ? (t.from + 1) % g : t.from % g));
+      sends.insert({ring, t.from});
+      receives.insert({ring, t.to});
+      senders.insert(t.from);
+      receivers.insert(t.to);
+    }
+    CAPTURE(g, h);
+    CHECK(hops.size() == n * g);
+    CHECK(sends.size() == n);  // one ring a NIC
+    CHECK(receives.size() == n);
+    CHECK(senders.size() == n);
+    CHECK(receivers.size() == n);
+  }
+}
+
+TEST_CASE("schedules: in turn, a rank's send waits for its own before in the ring", "[schedules]") {
+  const std::uint32_t g = 4;
+  const std::uint32_t n = 12;
+  const Schedule s = built(CollectiveOp::all_reduce, "rail_rings", {n, g}, {.in_turn = true});
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> last;  // by ring and rank
+  for (std::uint32_t i = 0; i < s.transfers.size(); ++i) {
+    const Transfer& t = s.transfers[i];
+    const auto [before, first] = last.try_emplace({s.pieces_of(t)[0].block % g, t.from}, i);
+    const auto waits = s.waits_of(t);
+    CAPTURE(i, t.from, t.to);
+    CHECK(std::count_if(waits.begin(), waits.end(), [&](std::uint32_t w) {
+            return s.transfers[w].from == t.from;
+          }) == (first ? 0 : 1));
+    if (!first) CHECK(std::count(waits.begin(), waits.end(), before->second) == 1);
+    before->second = i;
+  }
+}
+
+TEST_CASE("schedules: one rail ring is the ring", "[schedules]") {
+  for (const CollectiveOp op :
+       {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter, CollectiveOp::all_gather}) {
+    const Schedule rails = built(op, "rail_rings", {9});
+    const Schedule ring = built(op, "ring", {9});
+    REQUIRE(rails.transfers.size() == ring.transfers.size());
+    CHECK(rails.waits == ring.waits);
+    for (std::size_t i = 0; i < ring.transfers.size(); ++i) {
+      CAPTURE(to_string(op), i);
+      CHECK(rails.transfers[i].from == ring.transfers[i].from);
+      CHECK(rails.transfers[i].to == ring.transfers[i].to);
+      CHECK(rails.pieces_of(rails.transfers[i])[0].block ==
+            ring.pieces_of(ring.transfers[i])[0].block);
+    }
+  }
+}
+
 TEST_CASE("schedules: names, the default one first", "[schedules]") {
   for (const CollectiveOp op : kEveryOp) CHECK(find_collective_op(to_string(op)) == op);
   CHECK(!find_collective_op("all_reduces"));
@@ -258,6 +331,8 @@ TEST_CASE("schedules: what is not possible", "[schedules]") {
         Lines{"all_reduce by \"ring\": ranks = 1: allowed is [2 .. 2048]"});
   CHECK(errors(CollectiveOp::reduce, "chain", {65'537}) ==
         Lines{"reduce by \"chain\": ranks = 65537: allowed is [2 .. 65536]"});
+  CHECK(errors(CollectiveOp::all_gather, "rail_rings", {2'048, 8}) ==
+        Lines{"all_gather by \"rail_rings\": ranks = 2048: allowed is [2 .. 1024]"});
   for (const std::uint32_t g : {0U, 4U, 12U}) {
     CHECK(errors(CollectiveOp::all_to_all, "pxn", {6, g}) ==
           Lines{"all_to_all by \"pxn\": ranks per server = " + std::to_string(g) +

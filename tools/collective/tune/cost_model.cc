@@ -16,8 +16,9 @@ const std::vector<CostModel::Known>& CostModel::schedules_of(workload::Collectiv
   if (!added) return at->second;
   const config::JobConfig& job = group_.scenario.workload.job;
   for (const std::string_view name : workload::schedule_names(op)) {
-    // With one rank a server it is "ring".
-    if (name == "two_level_ring" && group_.shape.per_server == 1) continue;
+    // With one rank a server they are "ring".
+    const bool by_server = name == "two_level_ring" || name == "rail_rings";
+    if (by_server && group_.shape.per_server == 1) continue;
     auto made = workload::make_schedule(op, name, group_.shape,
                                         {.aggregation = job.aggregation, .window = job.peers});
     if (!made.ok()) continue;

@@ -24,6 +24,7 @@ struct CollectiveSettings {
   std::uint32_t window = 8;    // parts of a channel that a rank has under way
   std::uint32_t queue_pairs = 1;  // of a pair of ranks and a channel; messages take turns
   bool clear_to_send = false;  // a receiver tells the sender that it is ready, message by message
+  Picos step_overhead{0};      // from what a message waits for to its beginning; if not 0, in_turn
   std::uint32_t aggregation = 0;     // ScheduleOptions
   std::uint32_t peers = 0;           // ScheduleOptions::window
   const Schedule* custom = nullptr;  // for collectives of its operation and ranks

@@ -177,6 +177,7 @@ const Schedule* JobPlanner::schedule_of(const CollectiveCall& call) {
     ScheduleOptions options;
     options.aggregation = settings_.aggregation;
     options.window = settings_.peers;
+    options.in_turn = settings_.step_overhead > Picos{0};
     auto made = make_schedule(call.op, name.empty() ? schedule_names(call.op).front() : name, shape,
                               options);
     for (std::string& error : made.errors) errors_.push_back(std::move(error));
@@ -239,6 +240,7 @@ void JobPlanner::add_part(std::uint32_t number, const Schedule& schedule, const 
     m.bytes = transfer_bytes(schedule, t, part.bytes);
     m.lane = part.channel * settings_.queue_pairs + i % settings_.queue_pairs;
     m.collective = number;
+    m.gap = settings_.step_overhead;
     m.hint_degree = degrees_[i];
     m.hint_kind = hint_kind(schedule.op, m.hint_degree);
     add(m);

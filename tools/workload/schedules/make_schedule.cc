@@ -16,8 +16,10 @@ namespace {
 // among 2048.
 constexpr std::uint32_t kMostRanks = 65'536;
 constexpr std::uint32_t kMostRanksSquare = 2'048;
+// In Growth::square_rings each rank of a server has a ring.
+constexpr std::uint64_t kMostRingChunks = 1'024 * 1'024 * 8;
 
-enum class Growth : std::uint8_t { linear, square };
+enum class Growth : std::uint8_t { linear, square, square_rings };
 enum class Sizes : std::uint8_t { any, powers_of_two };
 
 struct Algorithm {
@@ -30,6 +32,7 @@ struct Algorithm {
 constexpr std::array kAllReduce{
     Algorithm{"ring", ring_all_reduce_schedule},
     Algorithm{"two_level_ring", two_level_all_reduce_schedule},
+    Algorithm{"rail_rings", rail_ring_all_reduce_schedule, Growth::square_rings},
     Algorithm{"double_tree", double_tree_schedule, Growth::linear},
     Algorithm{"halving_doubling_near", halving_doubling_near_schedule},
     Algorithm{"halving_doubling_far", halving_doubling_far_schedule},
@@ -38,6 +41,7 @@ constexpr std::array kAllReduce{
 constexpr std::array kReduceScatter{
     Algorithm{"ring", ring_reduce_scatter_schedule},
     Algorithm{"two_level_ring", two_level_reduce_scatter_schedule},
+    Algorithm{"rail_rings", rail_ring_reduce_scatter_schedule, Growth::square_rings},
     Algorithm{"halving_near", halving_near_schedule, Growth::square, Sizes::powers_of_two},
     Algorithm{"halving_far", halving_far_schedule, Growth::square, Sizes::powers_of_two},
     Algorithm{"pat", pat_reduce_scatter_schedule},
@@ -45,6 +49,7 @@ constexpr std::array kReduceScatter{
 constexpr std::array kAllGather{
     Algorithm{"ring", ring_all_gather_schedule},
     Algorithm{"two_level_ring", two_level_all_gather_schedule},
+    Algorithm{"rail_rings", rail_ring_all_gather_schedule, Growth::square_rings},
     Algorithm{"doubling_near", doubling_near_schedule, Growth::square, Sizes::powers_of_two},
     Algorithm{"doubling_far", doubling_far_schedule, Growth::square, Sizes::powers_of_two},
     Algorithm{"bruck", bruck_all_gather_schedule},
@@ -94,11 +99,20 @@ const Algorithms& algorithms_of(CollectiveOp op) {
   return kAlgorithms[static_cast<std::size_t>(op)];
 }
 
+std::uint32_t most_ranks(Growth growth, std::uint32_t per_server) {
+  if (growth == Growth::linear) return kMostRanks;
+  std::uint32_t most = kMostRanksSquare;
+  if (growth == Growth::square_rings) {
+    while (std::uint64_t{most} * most * per_server > kMostRingChunks && most > 2) most /= 2;
+  }
+  return most;
+}
+
 std::vector<std::string> group_errors(CollectiveOp op, const Algorithm& algorithm,
                                       const GroupShape& group, const ScheduleOptions& options) {
   std::vector<std::string> errors;
   const std::string of = fmt::format("{} by \"{}\": ", to_string(op), algorithm.name);
-  const std::uint32_t most = algorithm.growth == Growth::square ? kMostRanksSquare : kMostRanks;
+  const std::uint32_t most = most_ranks(algorithm.growth, group.per_server);
   if (group.ranks < 2 || group.ranks > most) {
     errors.push_back(fmt::format("{}ranks = {}: allowed is [2 .. {}]", of, group.ranks, most));
     return errors;

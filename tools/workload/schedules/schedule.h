@@ -111,6 +111,7 @@ struct ScheduleOptions {
   std::uint32_t root = 0;         // broadcast, reduce
   std::uint32_t aggregation = 0;  // pat: most blocks in one far transfer, a power of two; 0: all
   std::uint32_t window = 0;       // all_to_all by "window": peers in flight; 0: all
+  bool in_turn = false;  // rail_rings: a rank sends when its send before in the ring is complete
 };
 
 // The names of the algorithms for an operation, the default one first.

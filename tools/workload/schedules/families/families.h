@@ -13,6 +13,11 @@ Schedule two_level_all_reduce_schedule(const GroupShape& group, const ScheduleOp
 Schedule two_level_reduce_scatter_schedule(const GroupShape& group, const ScheduleOptions& options);
 Schedule two_level_all_gather_schedule(const GroupShape& group, const ScheduleOptions& options);
 
+// rail_ring_schedules.cc
+Schedule rail_ring_all_reduce_schedule(const GroupShape& group, const ScheduleOptions& options);
+Schedule rail_ring_reduce_scatter_schedule(const GroupShape& group, const ScheduleOptions& options);
+Schedule rail_ring_all_gather_schedule(const GroupShape& group, const ScheduleOptions& options);
+
 // halving_schedules.cc. In `near` ones the largest exchange is with the nearest rank, in `far` ones
 // with the farthest.
 Schedule halving_near_schedule(const GroupShape& group, const ScheduleOptions& options);
