@@ -242,6 +242,7 @@ struct JobConfig {
   Picos step_overhead{0};         // before each message of a collective
   std::uint32_t aggregation = 0;  // pat: blocks in one far message; 0: all
   std::uint32_t peers = 0;        // all_to_all "window": peers in flight; 0: all
+  double skew = 0;  // all_to_all: weight of a receiver exp(skew * z), z standard normal
 };
 
 // Traffic of storage besides a job.

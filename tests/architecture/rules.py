@@ -208,6 +208,8 @@ MAY_INCLUDE = {
     ),
     "tools/cli": BELOW_TOOLS,
     "tools/workload/models": (),
+    # Random streams of workloads, and what several of them draw.
+    "tools/workload/draws": ("dataplane/base",),
     "tools/workload/files": BELOW_DRIVER,
     # Who sends what to whom in a collective operation; jobs as other tools describe them; both as
     # messages.
@@ -215,8 +217,8 @@ MAY_INCLUDE = {
     "tools/workload/jobs": ("dataplane/base", "dataplane/config/toml", "tools/workload/files",
                             "tools/workload/schedules"),
     "tools/workload/job_plans": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
-                                 "tools/workload/jobs", "tools/workload/models",
-                                 "tools/workload/schedules"),
+                                 "tools/workload/draws", "tools/workload/jobs",
+                                 "tools/workload/models", "tools/workload/schedules"),
     # Iterations of training as a job, made from the shape of a model.
     "tools/workload/training": ("dataplane/base", "tools/workload/jobs", "tools/workload/models",
                                 "tools/workload/schedules"),
@@ -226,8 +228,8 @@ MAY_INCLUDE = {
     # A plan in the formats of others.
     "tools/workload/exports": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
                                "tools/workload/files"),
-    "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment", "tools/workload/files",
-                                      "tools/workload/inference", "tools/workload/job_plans", "tools/workload/jobs",
+    "tools/workload": BELOW_DRIVER + ("dataplane/driver/*", "control/experiment", "tools/workload/draws",
+                                      "tools/workload/files", "tools/workload/inference", "tools/workload/job_plans", "tools/workload/jobs",
                                       "tools/workload/models",
                                       "tools/workload/schedules", "tools/workload/training"),
     "tools/run": BELOW_TOOLS + (

@@ -8,48 +8,14 @@
 #include <utility>
 
 #include "dataplane/base/distributions.h"
-#include "dataplane/base/math.h"
-#include "tools/workload/streams.h"
+#include "tools/workload/draws/exchange_matrix.h"
+#include "tools/workload/draws/streams.h"
 
 namespace paceline::workload {
 
 namespace {
 
 constexpr double kPicosPerSecond = 1e12;
-
-// Splits `total` by weight to whole bytes that add up exactly (largest remainder; ties to the lower
-// index). Entry `self` gets nothing.
-void apportion(std::uint64_t total, std::span<const double> weights, std::size_t self,
-               std::span<std::uint64_t> out) {
-  double sum = 0;
-  for (std::size_t j = 0; j < weights.size(); ++j) {
-    if (j != self) sum += weights[j];
-  }
-  std::vector<std::pair<double, std::size_t>> remainders;
-  std::uint64_t given = 0;
-  for (std::size_t j = 0; j < weights.size(); ++j) {
-    out[j] = 0;
-    if (j == self) continue;
-    const double exact = static_cast<double>(total) * (weights[j] / sum);
-    out[j] = static_cast<std::uint64_t>(exact);
-    given += out[j];
-    remainders.emplace_back(exact - static_cast<double>(out[j]), j);
-  }
-  std::sort(remainders.begin(), remainders.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
-  for (std::size_t i = 0; given < total; i = (i + 1) % remainders.size()) {
-    ++out[remainders[i].second];
-    ++given;
-  }
-  // Rounding can only overshoot when some share is a hair above a whole number: take it back there.
-  for (std::size_t i = remainders.size(); given > total;) {
-    i = i == 0 ? remainders.size() - 1 : i - 1;
-    if (out[remainders[i].second] == 0) continue;
-    --out[remainders[i].second];
-    --given;
-  }
-}
 
 // Payload bytes per second of what hosts could send, times `load`.
 double offered(double load, std::span<const Rate> host_rates) {
@@ -140,21 +106,17 @@ MessagePlan all_to_all(const config::WorkloadConfig& workload, std::uint32_t hos
   MessagePlan plan;
   plan.collectives.push_back({"all_to_all", Picos{0}});
   const std::vector<Picos> starts = host_starts(workload.start_jitter, hosts, seed);
-  std::vector<double> weights(hosts);
-  for (std::uint32_t h = 0; h < hosts; ++h) {
-    Random random = stream(seed, Purpose::weight, h);
-    weights[h] = det_exp(workload.skew * standard_normal(random));
-  }
-  const std::uint64_t row_total = workload.message_bytes * (hosts - 1);
-  std::vector<std::uint64_t> row(hosts);
+  const std::vector<std::uint64_t> row_totals(hosts, workload.message_bytes * (hosts - 1));
+  const std::vector<std::uint64_t> bytes =
+      exchange_matrix(row_totals, {.skew = workload.skew, .seed = seed});
   for (std::uint32_t src = 0; src < hosts; ++src) {
-    apportion(row_total, weights, src, row);
     for (std::uint32_t dst = 0; dst < hosts; ++dst) {
-      if (row[dst] == 0) continue;
+      const std::uint64_t cell = bytes[std::size_t{src} * hosts + dst];
+      if (cell == 0) continue;
       plan.messages.push_back(
           {.src = src,
            .dst = dst,
-           .bytes = row[dst],
+           .bytes = cell,
            .start = starts[src],
            .hint_kind = kHintAllToAll,
            .hint_degree = static_cast<std::uint16_t>(std::min<std::uint32_t>(hosts - 1, 0xFFFF))});

@@ -6,13 +6,13 @@
 
 #include "dataplane/base/distributions.h"
 #include "dataplane/base/math.h"
+#include "tools/workload/draws/streams.h"
 #include "tools/workload/inference/inference_job.h"
 #include "tools/workload/job_plans/simai_job.h"
 #include "tools/workload/jobs/chakra_trace.h"
 #include "tools/workload/jobs/goal_file.h"
 #include "tools/workload/jobs/import_limits.h"
 #include "tools/workload/model_job.h"
-#include "tools/workload/streams.h"
 
 namespace paceline::workload {
 
@@ -44,7 +44,8 @@ Imported<Job> repeated_collective(const config::JobConfig& config, std::uint32_t
       add({.kind = JobOpKind::collective,
            .rank = rank,
            .op = *find_collective_op(config.operation),
-           .bytes = config.bytes});
+           .bytes = config.bytes,
+           .draw = i});
     }
   }
   return out;
@@ -130,7 +131,9 @@ Job as_run(Job job, const config::JobConfig& config, std::uint64_t seed) {
   return job;
 }
 
-CollectiveSettings collective_settings(const config::JobConfig& config) {
+CollectiveSettings collective_settings(const config::JobConfig& config, std::uint64_t seed) {
+  // The ops of files have no draws.
+  const bool draws = config.format == "collective" || config.format == "model";
   return {.algorithms = {config.all_reduce, config.reduce_scatter, config.all_gather,
                          config.all_to_all, config.broadcast, config.reduce},
           .chunk_bytes = config.chunk_bytes,
@@ -140,7 +143,9 @@ CollectiveSettings collective_settings(const config::JobConfig& config) {
           .clear_to_send = config.clear_to_send,
           .step_overhead = config.step_overhead,
           .aggregation = config.aggregation,
-          .peers = config.peers};
+          .peers = config.peers,
+          .skew = draws ? config.skew : 0,
+          .seed = seed};
 }
 
 }  // namespace paceline::workload

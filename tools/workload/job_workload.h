@@ -17,6 +17,6 @@ Imported<Job> load_job(const config::JobConfig& config, std::uint32_t ranks);
 // The job with its times of computing scaled, jittered by `seed`, and prolonged at the straggler.
 Job as_run(Job job, const config::JobConfig& config, std::uint64_t seed);
 
-CollectiveSettings collective_settings(const config::JobConfig& config);
+CollectiveSettings collective_settings(const config::JobConfig& config, std::uint64_t seed);
 
 }  // namespace paceline::workload

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "tools/workload/draws/streams.h"
 #include "tools/workload/files/text_table.h"
-#include "tools/workload/streams.h"
 
 namespace paceline::workload {
 

@@ -352,7 +352,7 @@ config::Read<JobPlan> make_job_plan(const config::Scenario& scenario, const Work
   const config::BackgroundConfig& background = scenario.workload.background;
   const std::uint32_t ranks = job_ranks(scenario);
   const std::uint64_t beside = background_messages(background, ranks);
-  CollectiveSettings settings = collective_settings(scenario.workload.job);
+  CollectiveSettings settings = collective_settings(scenario.workload.job, seed);
   if (inputs.schedule) settings.custom = &*inputs.schedule;
   if (beside > kMostMessages) {
     const std::string many = fmt::format(kTooMany, static_cast<double>(beside), kMostMessages);

@@ -161,6 +161,13 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .max = kHostLimit,
      .used_by = "job",
      .meaning = "\"window\": peers that a rank sends to at a time; 0: all."},
+    {.path = "workload.job.skew",
+     .field = PACELINE_FIELD(workload.job.skew),
+     .min = 0,
+     .max = 8,
+     .used_by = "job",
+     .meaning = "All-to-alls of a collective or a model: weight of a receiver = exp(skew * z), z "
+                "standard normal, drawn for each iteration, micro-batch and layer. 0 = even."},
 });
 
 }  // namespace

@@ -416,6 +416,7 @@ class Checker {
     if (!collective) {
       refuse({"workload.job.operation", "workload.job.bytes", "workload.job.compute"}, format);
     }
+    check_skew(format);
     if (inference || job.format == "goal" || job.format == "chakra") {
       refuse({"workload.job.iterations"}, format);
     }
@@ -439,6 +440,21 @@ class Checker {
     require(job.straggler < ranks, {"workload.job.straggler", "fabric.hosts"},
             fmt::format("workload.job.straggler = {}: no such rank, allowed is 0 .. {}",
                         job.straggler, ranks - 1));
+  }
+
+  // It is for all-to-alls, of a collective or of a model's experts.
+  void check_skew(const std::string& format) {
+    const JobConfig& job = s_.workload.job;
+    if (job.format == "collective") {
+      if (job.operation == "all_to_all") return;
+      refuse({"workload.job.skew"},
+             fmt::format("workload.job.operation = \"{}\"; it is for all_to_all", job.operation));
+    } else if (job.format == "model") {
+      if (job.model.ep > 1) return;
+      refuse({"workload.job.skew"}, "workload.job.model.ep = 1; it is for 2 or more");
+    } else {
+      refuse({"workload.job.skew"}, format);
+    }
   }
 
   void require_senders(std::uint32_t ranks) {

@@ -50,6 +50,7 @@ TEST_CASE("keys of jobs: defaults", "[config]") {
   CHECK(job.step_overhead == Picos{0});
   CHECK(job.aggregation == 0);
   CHECK(job.peers == 0);
+  CHECK(job.skew == 0);
 }
 
 TEST_CASE("keys of jobs: each one reaches its field", "[config]") {
@@ -75,6 +76,7 @@ clear_to_send = true
 step_overhead = "4.2us"
 aggregation = 8
 peers = 7
+skew = 1.25
 )");
   REQUIRE(read.errors == Complaints{});
   const JobConfig& job = read.value.workload.job;
@@ -100,6 +102,26 @@ peers = 7
   CHECK(job.step_overhead == Picos{4'200'000});
   CHECK(job.aggregation == 8);
   CHECK(job.peers == 7);
+  CHECK(job.skew == 1.25);
+}
+
+TEST_CASE("keys of jobs: skew is for all-to-alls of a collective or a model", "[config]") {
+  CHECK(complaints_of("skew = 1\n") ==
+        Complaints{"s.toml:6:8: workload.job.skew does nothing with workload.job.operation = "
+                   "\"all_reduce\"; it is for all_to_all"});
+  CHECK(complaints_of("operation = \"all_to_all\"\nskew = 8\n") == Complaints{});
+  CHECK(complaints_of("operation = \"all_to_all\"\nskew = 8.5\n") ==
+        Complaints{"s.toml:7:8: workload.job.skew = 8.5: out of range, allowed is [0 .. 8]"});
+  const std::string model = "format = \"model\"\nskew = 1\n[workload.job.model]\n";
+  CHECK(complaints_of(model + "ep = 2\n") == Complaints{});
+  CHECK(complaints_of(model + "ep = 1\n") ==
+        Complaints{"s.toml:7:8: workload.job.skew does nothing with workload.job.model.ep = 1; it "
+                   "is for 2 or more"});
+  for (const std::string format : {"simai", "goal", "chakra", "inference"}) {
+    CHECK(complaints_of("format = \"" + format + "\"\nfile = \"a\"\nskew = 1\n") ==
+          Complaints{"s.toml:8:8: workload.job.skew does nothing with workload.job.format = \"" +
+                     format + "\""});
+  }
 }
 
 TEST_CASE("keys of jobs: files are looked for beside the scenario", "[config]") {

@@ -50,12 +50,18 @@ class GroupCalls {
     }
     for (std::size_t k = 0; !of_rank_.empty() && k < of_rank_[0].size(); ++k) {
       const JobOp& first = job_.ops[of_rank_[0][k]];
-      CollectiveCall call{group_, first.op, first.bytes, {}};
+      CollectiveCall call{group_, first.op, first.bytes, first.draw, first.transposed, {}};
       for (const auto& ops : of_rank_) {
         const JobOp& op = job_.ops[ops[k]];
         if (op.op != first.op || op.bytes != first.bytes) {
           errors.push_back(fmt::format("{} and {} are one call: expected the same",
                                        op_text(job_, of_rank_[0][k]), op_text(job_, ops[k])));
+          return;
+        }
+        if (op.draw != first.draw || op.transposed != first.transposed) {
+          errors.push_back(
+              fmt::format("{} and {} are one call: expected the same draw and direction",
+                          op_text(job_, of_rank_[0][k]), op_text(job_, ops[k])));
           return;
         }
         call.ops.push_back(ops[k]);

@@ -27,6 +27,8 @@ struct CollectiveSettings {
   Picos step_overhead{0};      // from what a message waits for to its beginning; if not 0, in_turn
   std::uint32_t aggregation = 0;     // ScheduleOptions
   std::uint32_t peers = 0;           // ScheduleOptions::window
+  double skew = 0;                   // of all-to-alls: ReceiverWeights; 0: even
+  std::uint64_t seed = 0;            // of their draws
   const Schedule* custom = nullptr;  // for collectives of its operation and ranks
 };
 
@@ -54,8 +56,8 @@ std::vector<OpPair> waits_of(const MessagePlan& plan);
 
 // servers: of each rank; ranks of one server use no clear-to-send. Errors: what collective_calls
 // says, a send that nobody receives and the reverse, sizes that differ, what make_schedule says, a
-// custom schedule that serves no collective, a job that cannot end (with the ranks that wait for
-// one another), more than `most` messages.
+// custom schedule that serves no collective, an uneven all-to-all by a schedule that passes blocks
+// on, a job that cannot end (with the ranks that wait for one another), more than `most` messages.
 config::Read<JobPlan> plan_job(const Job& job, std::span<const std::uint32_t> servers,
                                const CollectiveSettings& settings, std::uint64_t most);
 

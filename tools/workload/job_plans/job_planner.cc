@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tools/workload/job_plans/sender_degrees.h"
+#include "tools/workload/job_plans/uneven_exchange.h"
 #include "tools/workload/jobs/issue_order.h"
 
 namespace paceline::workload {
@@ -186,6 +187,40 @@ const Schedule* JobPlanner::schedule_of(const CollectiveCall& call) {
   return &at->second;
 }
 
+void JobPlanner::split_unevenly(const CollectiveCall& call, const Schedule& schedule) {
+  cells_.clear();
+  if (settings_.skew == 0 || call.op != CollectiveOp::all_to_all) return;
+  if (!is_direct_exchange(schedule)) {
+    const std::string& name = settings_.algorithms[static_cast<std::size_t>(call.op)];
+    errors_.push_back(fmt::format(
+        "workload.job.skew = {}: {} passes blocks on; allowed with skew are {}", settings_.skew,
+        &schedule == settings_.custom ? "the all_to_all of workload.job.schedule_file"
+                                      : fmt::format("workload.job.all_to_all = \"{}\"", name),
+        config::list_names(direct_exchange_names())));
+    return;
+  }
+  if (call.bytes > kMostUnevenBytes) {
+    errors_.push_back(fmt::format("{}: with workload.job.skew, at most {} B fit",
+                                  op_text(job_, call.ops[0]), kMostUnevenBytes));
+    return;
+  }
+  cells_ = uneven_bytes(schedule, call.bytes, {settings_.skew, settings_.seed, call.draw},
+                        call.transposed);
+}
+
+std::uint64_t JobPlanner::parts_of_call(const CollectiveCall& call,
+                                        const Schedule& schedule) const {
+  if (cells_.empty()) return parts_of(schedule, call.bytes, settings_.chunk_bytes);
+  const std::uint64_t largest = *std::ranges::max_element(cells_);
+  return (largest + settings_.chunk_bytes - 1) / settings_.chunk_bytes;
+}
+
+std::uint64_t JobPlanner::bytes_of(const Schedule& schedule, std::uint32_t transfer,
+                                   const Part& part) const {
+  if (cells_.empty()) return transfer_bytes(schedule, schedule.transfers[transfer], part.bytes);
+  return block_bytes(cells_[transfer], part.count, part.number);
+}
+
 void JobPlanner::add_call(std::uint32_t number) {
   const CollectiveCall& call = calls_[number];
   const std::vector<std::uint32_t>& ranks = job_.groups[call.group];
@@ -196,8 +231,9 @@ void JobPlanner::add_call(std::uint32_t number) {
   out_.calls.push_back({call.op, static_cast<std::uint32_t>(ranks.size()), call.bytes, call.ops});
   if (ranks.size() < 2 || call.bytes == 0) return;  // each op ends where it begins
   const Schedule* const schedule = schedule_of(call);
+  if (errors_.empty()) split_unevenly(call, *schedule);
   if (!errors_.empty()) return;
-  const std::uint64_t parts = parts_of(*schedule, call.bytes, settings_.chunk_bytes);
+  const std::uint64_t parts = parts_of_call(call, *schedule);
   const std::uint64_t each = schedule->transfers.size() * (settings_.clear_to_send ? 2 : 1);
   if (parts > most_ || out_.plan.messages.size() + parts * (each + ranks.size()) > most_) {
     errors_.push_back(
@@ -212,7 +248,8 @@ void JobPlanner::add_call(std::uint32_t number) {
   for (std::uint64_t p = 0; p < parts; ++p) {
     const Part part{static_cast<std::uint32_t>(out_.plan.messages.size()),
                     static_cast<std::uint32_t>(p % settings_.channels),
-                    (p + 1) * call.bytes / parts - p * call.bytes / parts};
+                    (p + 1) * call.bytes / parts - p * call.bytes / parts,
+                    static_cast<std::uint32_t>(p), static_cast<std::uint32_t>(parts)};
     add_part(number, *schedule, part);
     add_ends(number, *schedule, part);
     std::rotate(gates_.begin(), gates_.begin() + 1, gates_.end());
@@ -237,7 +274,7 @@ void JobPlanner::add_part(std::uint32_t number, const Schedule& schedule, const 
     PlannedMessage m;
     m.src = ranks[t.from];
     m.dst = ranks[t.to];
-    m.bytes = transfer_bytes(schedule, t, part.bytes);
+    m.bytes = bytes_of(schedule, i, part);
     m.lane = part.channel * settings_.queue_pairs + i % settings_.queue_pairs;
     m.collective = number;
     m.gap = settings_.step_overhead;

@@ -28,6 +28,8 @@ class JobPlanner {
     std::uint32_t first = 0;
     std::uint32_t channel = 0;
     std::uint64_t bytes = 0;
+    std::uint32_t number = 0;  // of `count`
+    std::uint32_t count = 1;
   };
 
   void add_heads();
@@ -36,6 +38,9 @@ class JobPlanner {
   void add_waits();
   void add_call(std::uint32_t number);
   const Schedule* schedule_of(const CollectiveCall& call);
+  void split_unevenly(const CollectiveCall& call, const Schedule& schedule);
+  std::uint64_t parts_of_call(const CollectiveCall& call, const Schedule& schedule) const;
+  std::uint64_t bytes_of(const Schedule& schedule, std::uint32_t transfer, const Part& part) const;
   void add_part(std::uint32_t number, const Schedule& schedule, const Part& part);
   void add_ends(std::uint32_t number, const Schedule& schedule, const Part& part);
   void check_ends();
@@ -60,6 +65,7 @@ class JobPlanner {
   // Of the call that is being made: by channel and part in its window, the ends by rank.
   std::vector<std::vector<std::uint32_t>> gates_;
   std::vector<std::uint16_t> degrees_;  // the same, by transfer: sender_degrees
+  std::vector<std::uint64_t> cells_;    // the same: bytes in all parts; none where it is even
 };
 
 }  // namespace paceline::workload

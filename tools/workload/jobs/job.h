@@ -27,8 +27,12 @@ struct JobOp {
   std::uint32_t group = 0;  // collective: in Job::groups
   CollectiveOp op = CollectiveOp::all_reduce;  // collective
   std::uint64_t bytes = 0;  // send, receive: of the message; collective: of a rank's whole buffer
-  Picos duration{0};        // compute
-  Picos start{0};           // it does not begin before this time
+  // all_to_all, where it is uneven: the draw of the receivers' weights, and whether it takes back
+  // what another call of that draw sent.
+  std::uint64_t draw = 0;
+  bool transposed = false;
+  Picos duration{0};             // compute
+  Picos start{0};                // it does not begin before this time
   std::uint32_t name = kNoName;  // in Job::names
   std::uint32_t line = 0;        // of the file it comes from; 0: unknown
 };

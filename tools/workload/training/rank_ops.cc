@@ -40,6 +40,16 @@ std::uint32_t RankOps::collective(TrainingUse use, TrainingGroup kind, Collectiv
                    .bytes = bytes});
 }
 
+std::uint32_t RankOps::exchange(TrainingUse use, std::uint64_t bytes, std::uint64_t draw,
+                                bool transposed) {
+  return add(use, {.kind = JobOpKind::collective,
+                   .group = groups_.group_of(TrainingGroup::expert, rank_),
+                   .op = CollectiveOp::all_to_all,
+                   .bytes = bytes,
+                   .draw = draw,
+                   .transposed = transposed});
+}
+
 std::uint32_t RankOps::send(TrainingUse use, std::uint32_t to, std::uint32_t tag,
                             std::uint64_t bytes) {
   return add(use, {.kind = JobOpKind::send, .peer = to, .tag = tag, .bytes = bytes});

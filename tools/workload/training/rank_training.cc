@@ -55,6 +55,7 @@ RankTraining::RankTraining(const TrainingSettings& settings, RankOps& ops)
 void RankTraining::add_iteration() {
   for (const PipelinePass& pass : order_) pass.backward ? backward(pass) : forward(pass);
   weights_.end_iteration();
+  ++iteration_;
 }
 
 void RankTraining::block(std::uint32_t op) {
@@ -103,8 +104,11 @@ void RankTraining::backward(const PipelinePass& pass) {
   send(pass);
 }
 
-// The weights of a unit are gathered while the unit before it computes.
+// The weights of a unit are gathered while the unit before it computes. Each iteration, micro-batch
+// and layer has a draw of its own, forward and backward.
 void RankTraining::begin_unit(std::size_t unit, const PipelinePass& pass) {
+  draw_ = (iteration_ * s_.step.micro_batches + pass.micro_batch) * s_.model.layers +
+          units_[unit].first_layer;
   const bool first = pass.micro_batch == 0;
   const auto await = [this](const WeightTraffic::Ops& ops) {
     pending_.insert(pending_.end(), ops.begin(), ops.end());
@@ -128,10 +132,9 @@ void RankTraining::end_tensor_part(TrainingUse use, const StageUnit& unit) {
   block(ops_.collective(use, TrainingGroup::tensor, op, activation_ * unit.layers));
 }
 
-void RankTraining::exchange_tokens(TrainingUse use, const StageUnit& unit) {
+void RankTraining::exchange_tokens(TrainingUse use, const StageUnit& unit, bool back) {
   if (s_.by.expert == 1) return;
-  block(ops_.collective(use, TrainingGroup::expert, CollectiveOp::all_to_all,
-                        activation_ * s_.model.top_k * unit.expert_layers));
+  block(ops_.exchange(use, activation_ * s_.model.top_k * unit.expert_layers, draw_, back));
 }
 
 void RankTraining::forward_attention(const StageUnit& unit) {
@@ -144,9 +147,9 @@ void RankTraining::forward_feed_forward(const StageUnit& unit) {
   begin_tensor_part(TrainingUse::tensor_feed_forward, unit);
   compute(TrainingUse::forward, unit.feed_forward);
   if (unit.expert_layers != 0) {
-    exchange_tokens(TrainingUse::expert_dispatch, unit);
+    exchange_tokens(TrainingUse::expert_dispatch, unit, false);
     compute(TrainingUse::forward, unit.experts);
-    exchange_tokens(TrainingUse::expert_combine, unit);
+    exchange_tokens(TrainingUse::expert_combine, unit, true);
   }
   end_tensor_part(TrainingUse::tensor_feed_forward, unit);
 }
@@ -155,9 +158,9 @@ void RankTraining::backward_feed_forward(const StageUnit& unit) {
   begin_tensor_part(TrainingUse::tensor_feed_forward, unit);
   if (s_.step.gathers_inputs) begin_tensor_part(TrainingUse::tensor_feed_forward, unit);
   if (unit.expert_layers != 0) {
-    exchange_tokens(TrainingUse::expert_combine, unit);
+    exchange_tokens(TrainingUse::expert_combine, unit, false);
     compute(TrainingUse::backward, twice(unit.experts));
-    exchange_tokens(TrainingUse::expert_dispatch, unit);
+    exchange_tokens(TrainingUse::expert_dispatch, unit, true);
   }
   compute(TrainingUse::backward, twice(unit.feed_forward));
   end_tensor_part(TrainingUse::tensor_feed_forward, unit);

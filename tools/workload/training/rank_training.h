@@ -41,7 +41,8 @@ class RankTraining {
   void block(std::uint32_t op);  // op follows the last one of the rank's computing
   void begin_tensor_part(TrainingUse use, const StageUnit& unit);
   void end_tensor_part(TrainingUse use, const StageUnit& unit);
-  void exchange_tokens(TrainingUse use, const StageUnit& unit);
+  // back: from the ranks of the experts to those of the tokens.
+  void exchange_tokens(TrainingUse use, const StageUnit& unit, bool back);
   void attend(const StageUnit& unit, bool backward);
   std::uint64_t kv_bytes(const StageUnit& unit, bool backward) const;
   std::uint64_t hop_bytes() const;
@@ -58,6 +59,8 @@ class RankTraining {
   std::vector<std::size_t> chunk_end_;  // in units_
   std::vector<StageUnit> units_;        // of all chunks
   WeightTraffic weights_;
+  std::uint64_t iteration_ = 0;
+  std::uint64_t draw_ = 0;                   // JobOp::draw in the unit that is being made
   std::uint32_t last_ = RankOps::kNone;      // op that the rank's computing waits for
   std::uint32_t computed_ = RankOps::kNone;  // the last computation
   std::uint32_t before_ = RankOps::kNone;    // last_ at the beginning of the last unit

@@ -57,6 +57,7 @@ class UnitMaker {
     StageUnit unit;
     unit.layers = layers;
     unit.expert_layers = expert_end - expert_begin;
+    unit.first_layer = begin;
     unit.parameters = part_of_count(parameters, s_.by.tensor, share_.tensor);
     unit.expert_parameters = part_of_count(part_of_count(experts, s_.by.expert, share_.expert),
                                            s_.by.tensor, share_.tensor);

@@ -13,6 +13,7 @@ namespace paceline::workload {
 struct StageUnit {
   std::uint32_t layers = 0;         // 0: before or behind them
   std::uint32_t expert_layers = 0;  // of these
+  std::uint32_t first_layer = 0;    // its place in the model
   std::uint64_t parameters = 0;     // of the rank, without experts
   std::uint64_t expert_parameters = 0;
   // Forward; backward takes twice as long.
