@@ -31,7 +31,7 @@ TEST_CASE("nccl table: ranges touch, cover every size and join what is the same"
       nccl_table(plan, {chosen(CollectiveOp::all_reduce, 4'096, "double_tree", 1),
                         chosen(CollectiveOp::all_reduce, 16'384, "double_tree", 1),
                         chosen(CollectiveOp::all_reduce, 65'536, "double_tree", 2),
-                        chosen(CollectiveOp::all_reduce, 262'144, "ring", 4),
+                        chosen(CollectiveOp::all_reduce, 262'144, "rail_rings", 1),
                         chosen(CollectiveOp::broadcast, 4'096, "chain", 2)});
   // Between 16 KiB and 64 KiB 32 KiB, between 64 KiB and 256 KiB 128 KiB.
   CHECK(text ==
@@ -46,6 +46,9 @@ TEST_CASE("nccl table: ranges touch, cover every size and join what is the same"
 TEST_CASE("nccl table: names that NCCL has, and none for what it has not", "[jobs]") {
   const workload::GroupShape one{8, 1};
   CHECK(nccl_algorithm(CollectiveOp::all_reduce, "ring", one) == "ring");
+  CHECK(nccl_algorithm(CollectiveOp::all_reduce, "rail_rings", one).empty());
+  CHECK(nccl_algorithm(CollectiveOp::all_reduce, "rail_rings", {8, 2}) == "ring");
+  CHECK(nccl_algorithm(CollectiveOp::all_reduce, "ring", {8, 2}).empty());
   CHECK(nccl_algorithm(CollectiveOp::all_reduce, "double_tree", one) == "tree");
   CHECK(nccl_algorithm(CollectiveOp::all_reduce, "halving_doubling_far", one).empty());
   CHECK(nccl_algorithm(CollectiveOp::all_reduce, "two_level_ring", one).empty());

@@ -26,6 +26,11 @@ std::uint64_t geometric_mean(std::uint64_t a, std::uint64_t b) {
                                     std::sqrt(static_cast<double>(b)));
 }
 
+// NCCL counts each ring.
+std::uint32_t channels_of(const TuneSetting& setting, const workload::GroupShape& shape) {
+  return setting.channels * (setting.schedule == "rail_rings" ? shape.per_server : 1);
+}
+
 std::vector<TableLine> lines_of(const CollectiveTunePlan& plan,
                                 const std::vector<TuneCell>& cells) {
   std::vector<TableLine> lines;
@@ -37,7 +42,7 @@ std::vector<TableLine> lines_of(const CollectiveTunePlan& plan,
                    ends ? std::numeric_limits<std::uint64_t>::max()
                         : geometric_mean(cell.bytes, cells[i + 1].bytes),
                    nccl_algorithm(cell.op, cell.nccl->setting.schedule, plan.group.shape),
-                   cell.nccl->setting.channels};
+                   channels_of(cell.nccl->setting, plan.group.shape)};
     const bool same = !begins && lines.back().algorithm == line.algorithm &&
                       lines.back().channels == line.channels;
     if (same) {
@@ -72,7 +77,8 @@ std::string_view nccl_collective(CollectiveOp op) {
 std::string_view nccl_algorithm(CollectiveOp op, std::string_view schedule,
                                 const workload::GroupShape& shape) {
   if (nccl_collective(op).empty()) return {};
-  if (schedule == "ring" || schedule == "chain") return "ring";
+  if (schedule == "chain") return "ring";
+  if (schedule == (shape.per_server == 1 ? "ring" : "rail_rings")) return "ring";
   if (schedule == "double_tree") return "tree";
   if (schedule == "pat" && shape.per_server == 1) return "pat";
   return {};
