@@ -56,8 +56,9 @@ std::vector<OpPair> waits_of(const MessagePlan& plan);
 
 // servers: of each rank; ranks of one server use no clear-to-send. Errors: what collective_calls
 // says, a send that nobody receives and the reverse, sizes that differ, what make_schedule says, a
-// custom schedule that serves no collective, an uneven all-to-all by a schedule that passes blocks
-// on, a job that cannot end (with the ranks that wait for one another), more than `most` messages.
+// custom schedule that serves no collective, an uneven all-to-all by a schedule that is not
+// direct, a job that cannot end (with the ranks that wait for one another), more than `most`
+// messages.
 config::Read<JobPlan> plan_job(const Job& job, std::span<const std::uint32_t> servers,
                                const CollectiveSettings& settings, std::uint64_t most);
 

@@ -193,7 +193,9 @@ void JobPlanner::split_unevenly(const CollectiveCall& call, const Schedule& sche
   if (!is_direct_exchange(schedule)) {
     const std::string& name = settings_.algorithms[static_cast<std::size_t>(call.op)];
     errors_.push_back(fmt::format(
-        "workload.job.skew = {}: {} passes blocks on; allowed with skew are {}", settings_.skew,
+        "workload.job.skew = {}: {} does not send each block straight to its receiver in one "
+        "message; allowed with skew are {}",
+        settings_.skew,
         &schedule == settings_.custom ? "the all_to_all of workload.job.schedule_file"
                                       : fmt::format("workload.job.all_to_all = \"{}\"", name),
         config::list_names(direct_exchange_names())));
