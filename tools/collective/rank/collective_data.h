@@ -1,4 +1,4 @@
-// The buffers of a rank, in memory of the caller's, what is in them before an operation, and what
+// The buffers of a rank, in the caller's memory, what is in them before an operation, and what
 // must be in them after it. Contributions are whole numbers of 15 bits: float32 adds those of 256
 // ranks exactly, in any order.
 #pragma once

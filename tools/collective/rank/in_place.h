@@ -13,7 +13,7 @@ class InPlace {
  public:
   InPlace(const workload::Schedule& schedule, std::uint32_t rank);
 
-  // Of a transfer that the rank sends: what it reads stays until it is acknowledged.
+  // Of a transfer that the rank sends: what it reads stays until it is at the receiver.
   bool is_sent(std::uint32_t transfer) const { return sent_[transfer]; }
   // Of a transfer that the rank sends or receives: it can be written where it belongs.
   bool lands(std::uint32_t transfer) const { return lands_[transfer]; }
