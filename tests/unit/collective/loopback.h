@@ -42,7 +42,7 @@ class LoopbackLink final : public RankLink {
   std::byte* staging() override { return memory_.data(); }
   void write(const LinkRoute& to, std::uint64_t own_offset, std::uint64_t peer_offset,
              std::uint64_t bytes, std::uint32_t word) override;
-  void tell(const LinkRoute& to, std::uint32_t word) override { write(to, 0, 0, 0, word); }
+  void tell(const LinkRoute& to, std::uint32_t word) override;
   void wait(std::vector<LinkEvent>& events, LinkWake, LinkTime) override { events.clear(); }
 
  private:
@@ -63,6 +63,8 @@ class Network {
   }
 
   Pair& pair(std::uint32_t from, std::uint32_t to) { return pairs_[from * ranks_ + to]; }
+
+  std::vector<Message> written;  // by any rank, in their order
 
   bool idle() const {
     for (const Pair& p : pairs_) {
@@ -119,7 +121,13 @@ class Network {
 inline void LoopbackLink::write(const LinkRoute& to, std::uint64_t own_offset,
                                 std::uint64_t peer_offset, std::uint64_t bytes,
                                 std::uint32_t word) {
-  network_.pair(rank_, to.peer).posted.push_back({own_offset, peer_offset, bytes, word});
+  const Message message{own_offset, peer_offset, bytes, word};
+  network_.written.push_back(message);
+  network_.pair(rank_, to.peer).posted.push_back(message);
+}
+
+inline void LoopbackLink::tell(const LinkRoute& to, std::uint32_t word) {
+  network_.pair(rank_, to.peer).posted.push_back({0, 0, 0, word});
 }
 
 }  // namespace paceline::rank::loopback

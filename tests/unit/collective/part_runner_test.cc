@@ -35,8 +35,12 @@ class Group {
         network_(schedule.ranks, seed) {
     for (std::uint32_t r = 0; r < schedule.ranks; ++r) {
       links_.push_back(&network_.add(layout_.staging_bytes(r)));
-      data_.push_back(std::make_unique<CollectiveData>(schedule, cut_, r, size.window));
-      runners_.push_back(std::make_unique<PartRunner>(schedule, cut_, layout_, r, size.window));
+      data_.push_back(
+          std::make_unique<CollectiveData>(schedule, cut_, layout_.buffers(), r,
+                                           reinterpret_cast<float*>(links_.back()->staging())));
+      in_place_.push_back(std::make_unique<InPlace>(schedule, r));
+      runners_.push_back(
+          std::make_unique<PartRunner>(schedule, cut_, layout_, *in_place_.back(), r, size.window));
       for (const PeerTraffic& t : peer_traffic(schedule, r, size.window)) traffic_.push_back(t);
       owners_.resize(traffic_.size(), r);
     }
@@ -64,6 +68,26 @@ class Group {
     }
   }
 
+  // Messages of a transfer: those of all parts, those sent out of buffers, and those that land
+  // there.
+  struct Copies {
+    std::uint64_t all = 0;
+    std::uint64_t sent_in_place = 0;
+    std::uint64_t landed_in_place = 0;
+  };
+  std::vector<Copies> copies() const {
+    const std::uint64_t buffers = layout_.buffers().elements() * sizeof(float);
+    std::vector<Copies> copies(schedule_.transfers.size());
+    for (const loopback::Message& m : network_.written) {
+      Copies& of = copies[m.word & (kMostTransfers - 1)];
+      ++of.all;
+      if (m.own_offset < buffers) ++of.sent_in_place;
+      if (m.peer_offset < buffers) ++of.landed_in_place;
+    }
+    return copies;
+  }
+  std::uint64_t parts() const { return cut_.parts(); }
+
  private:
   // A rank's queues have room for what is under way.
   void check_traffic() {
@@ -82,6 +106,7 @@ class Group {
   loopback::Network network_;
   std::vector<loopback::LoopbackLink*> links_;
   std::vector<std::unique_ptr<CollectiveData>> data_;
+  std::vector<std::unique_ptr<InPlace>> in_place_;
   std::vector<std::unique_ptr<PartRunner>> runners_;
   std::vector<PeerTraffic> traffic_;
   std::vector<std::uint32_t> owners_;  // of traffic_
@@ -119,6 +144,68 @@ TEST_CASE("part runner: a long pipeline keeps within its window", "[collective]"
   }
 }
 
+TEST_CASE("part runner: a ring copies nothing but its sums", "[collective]") {
+  const Schedule schedule = built(workload::CollectiveOp::all_reduce, "ring", {5, 1});
+  Group group(schedule, {103, 10, 2}, 1);
+  group.run(0, true);
+  REQUIRE(group.parts() == 3);
+  const std::vector<Group::Copies> copies = group.copies();
+  for (std::size_t t = 0; t < copies.size(); ++t) {
+    CAPTURE(t);
+    CHECK(copies[t].all == group.parts());
+    CHECK(copies[t].sent_in_place == group.parts());
+    CHECK(copies[t].landed_in_place == (schedule.transfers[t].sum ? 0 : group.parts()));
+  }
+}
+
+TEST_CASE("part runner: pieces that are apart are copied", "[collective]") {
+  // Both blocks in one message: apart in the buffer where there are parts.
+  Schedule schedule;
+  schedule.op = workload::CollectiveOp::broadcast;
+  schedule.ranks = 2;
+  schedule.blocks = 2;
+  schedule.pieces = {{.block = 0, .source = 0, .target = 0},
+                     {.block = 1, .source = 1, .target = 1}};
+  schedule.transfers = {{.from = 0, .to = 1, .pieces = 2}};
+  const std::uint64_t parts = GENERATE(1U, 2U);
+  Group group(schedule, {40, 40 / parts, 1}, 1);
+  group.run(0, true);
+  REQUIRE(group.parts() == parts);
+  const Group::Copies copies = group.copies()[0];
+  CHECK(copies.all == parts);
+  CHECK(copies.sent_in_place == (parts == 1 ? 1 : 0));
+  CHECK(copies.landed_in_place == (parts == 1 ? 1 : 0));
+}
+
+TEST_CASE("part runner: what an arrival can change before it has been sent is copied",
+          "[collective]") {
+  // Rank 0 sends its contribution, to which that of rank 1 is added at any time.
+  Schedule schedule;
+  schedule.op = workload::CollectiveOp::all_reduce;
+  schedule.ranks = 2;
+  schedule.blocks = 1;
+  schedule.scratch = 1;
+  schedule.pieces = {{.target_buffer = workload::ScheduleBuffer::scratch},
+                     {},
+                     {.source_buffer = workload::ScheduleBuffer::scratch}};
+  schedule.waits = {0, 1};
+  schedule.transfers = {
+      {.from = 0, .to = 1, .first_piece = 0, .pieces = 1},
+      {.from = 1, .to = 0, .first_piece = 1, .pieces = 1, .sum = true},
+      {.from = 1, .to = 1, .first_piece = 2, .pieces = 1, .waits = 2, .sum = true}};
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    Group group(schedule, {20, 5, 4}, seed);
+    group.run(0, seed % 2 == 0);
+    const std::vector<Group::Copies> copies = group.copies();
+    REQUIRE(copies[0].all == 4);
+    REQUIRE(copies[0].sent_in_place == 0);
+    REQUIRE(copies[0].landed_in_place == 4);
+    REQUIRE(copies[1].sent_in_place == 4);
+    REQUIRE(copies[1].landed_in_place == 0);
+  }
+}
+
 TEST_CASE("part cut: parts of a block follow one another and make it whole", "[collective]") {
   Random random(7);
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
@@ -145,7 +232,9 @@ TEST_CASE("collective data: what is not as it must be is counted, and the first 
           "[collective]") {
   const Schedule schedule = built(workload::CollectiveOp::reduce, "chain", {3, 1});
   const PartCut cut(schedule, 10, 10);
-  CollectiveData data(schedule, cut, 0, 1);
+  const BufferLayout layout(schedule, cut, 1);
+  std::vector<float> memory(layout.elements());
+  CollectiveData data(schedule, cut, layout, 0, memory.data());
   data.fill(2);
   // The sum of the others arrives, wrong in element 7.
   std::vector<float> others(10);

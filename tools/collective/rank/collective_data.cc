@@ -27,18 +27,6 @@ float contribution(std::uint32_t rank, std::uint64_t element, std::uint32_t iter
   return static_cast<float>(x >> 17);
 }
 
-CollectiveData::CollectiveData(const workload::Schedule& schedule, const PartCut& cut,
-                               std::uint32_t rank, std::uint32_t window)
-    : schedule_(schedule),
-      cut_(cut),
-      rank_(rank),
-      window_(std::min<std::uint64_t>(window, cut.parts())) {
-  const std::uint64_t whole = schedule.blocks * cut.place_room();
-  buffer(ScheduleBuffer::result).resize(whole);
-  if (schedule.op == CollectiveOp::all_to_all) buffer(ScheduleBuffer::input).resize(whole);
-  buffer(ScheduleBuffer::scratch).resize(window_ * schedule.scratch * cut.part_room());
-}
-
 bool CollectiveData::is_sum() const {
   return schedule_.op == CollectiveOp::all_reduce || schedule_.op == CollectiveOp::reduce_scatter ||
          schedule_.op == CollectiveOp::reduce;
@@ -87,14 +75,14 @@ void CollectiveData::fill_place(ScheduleBuffer which, std::uint32_t place,
                                 std::uint32_t iteration) {
   const std::uint64_t first = cut_.block_begin(place);
   const std::uint64_t count = cut_.block_elements(place);
-  float* const out = buffer(which).data() + place * cut_.place_room();
+  float* const out = place_of(which, place);
   for (std::uint64_t i = 0; i < count; ++i) {
     out[i] = contribution(rank_, first + i, iteration);
   }
 }
 
 void CollectiveData::fill(std::uint32_t iteration) {
-  for (std::vector<float>& one : buffers_) std::fill(one.begin(), one.end(), kNobodys);
+  std::fill_n(memory_, layout_.elements(), kNobodys);
   for (std::uint32_t b = 0; b < schedule_.blocks; ++b) {
     if (own_before(b)) fill_place(ScheduleBuffer::result, b, iteration);
     if (schedule_.op == CollectiveOp::all_to_all) fill_place(ScheduleBuffer::input, b, iteration);
@@ -125,8 +113,7 @@ void CollectiveData::check_place(std::uint32_t place, std::uint32_t iteration,
         expected[i] += contribution(r, first + done + i, iteration);
       }
     }
-    const float* const got =
-        buffer(ScheduleBuffer::result).data() + place * cut_.place_room() + done;
+    const float* const got = place_of(ScheduleBuffer::result, place) + done;
     for (std::uint64_t i = 0; i < stretch; ++i) {
       if (got[i] == expected[i]) continue;
       if (check.wrong++ == 0) {
@@ -134,12 +121,6 @@ void CollectiveData::check_place(std::uint32_t place, std::uint32_t iteration,
       }
     }
   }
-}
-
-std::uint64_t CollectiveData::offset(ScheduleBuffer which, std::uint32_t number, std::uint64_t part,
-                                     const Extent& extent) const {
-  if (which != ScheduleBuffer::scratch) return number * cut_.place_room() + extent.begin;
-  return (part % window_ * schedule_.scratch + number) * cut_.part_room();
 }
 
 std::uint64_t CollectiveData::elements_of(const Transfer& transfer, std::uint64_t part) const {
@@ -152,24 +133,21 @@ std::uint64_t CollectiveData::elements_of(const Transfer& transfer, std::uint64_
 
 void CollectiveData::read(const Transfer& transfer, std::uint64_t part, float* out) const {
   for (const Piece& p : schedule_.pieces_of(transfer)) {
-    const Extent extent = cut_.part_of_block(p.block, part);
-    const float* const from =
-        buffer(p.source_buffer).data() + offset(p.source_buffer, p.source, part, extent);
-    out = std::copy_n(from, extent.count, out);
+    const BufferRange from = layout_.source(p, part);
+    out = std::copy_n(memory_ + from.begin, from.count, out);
   }
 }
 
 void CollectiveData::write(const Transfer& transfer, std::uint64_t part, const float* in) {
   for (const Piece& p : schedule_.pieces_of(transfer)) {
-    const Extent extent = cut_.part_of_block(p.block, part);
-    float* const to =
-        buffer(p.target_buffer).data() + offset(p.target_buffer, p.target, part, extent);
+    const BufferRange to = layout_.target(p, part);
+    float* const out = memory_ + to.begin;
     if (transfer.sum) {
-      for (std::uint64_t i = 0; i < extent.count; ++i) to[i] += in[i];
+      for (std::uint64_t i = 0; i < to.count; ++i) out[i] += in[i];
     } else {
-      std::copy_n(in, extent.count, to);
+      std::copy_n(in, to.count, out);
     }
-    in += extent.count;
+    in += to.count;
   }
 }
 

@@ -1,13 +1,12 @@
-// The buffers of a rank, what is in them before an operation, and what must be in them after it.
-// Contributions are whole numbers of 15 bits: float32 adds those of 256 ranks exactly, in any
-// order.
+// The buffers of a rank, in the caller's memory, what is in them before an operation, and what
+// must be in them after it. Contributions are whole numbers of 15 bits: float32 adds those of 256
+// ranks exactly, in any order.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "tools/collective/rank/buffer_layout.h"
 #include "tools/collective/rank/part_cut.h"
 #include "tools/workload/schedules/schedule.h"
 
@@ -31,9 +30,10 @@ struct DataCheck {
 
 class CollectiveData {
  public:
-  // window: parts under way at once, each with scratch of its own.
-  CollectiveData(const workload::Schedule& schedule, const PartCut& cut, std::uint32_t rank,
-                 std::uint32_t window);
+  // memory: has room for the elements of the layout.
+  CollectiveData(const workload::Schedule& schedule, const PartCut& cut, const BufferLayout& layout,
+                 std::uint32_t rank, float* memory)
+      : schedule_(schedule), cut_(cut), layout_(layout), rank_(rank), memory_(memory) {}
 
   // Before an operation. What the operation must write holds a number that nobody contributes.
   void fill(std::uint32_t iteration);
@@ -57,21 +57,15 @@ class CollectiveData {
   Content content_after(std::uint32_t place) const;
   void fill_place(workload::ScheduleBuffer which, std::uint32_t place, std::uint32_t iteration);
   void check_place(std::uint32_t place, std::uint32_t iteration, DataCheck& check) const;
-  const std::vector<float>& buffer(workload::ScheduleBuffer which) const {
-    return buffers_[static_cast<std::size_t>(which)];
+  float* place_of(workload::ScheduleBuffer which, std::uint32_t place) const {
+    return memory_ + layout_.buffer(which).begin + place * cut_.place_room();
   }
-  std::vector<float>& buffer(workload::ScheduleBuffer which) {
-    return buffers_[static_cast<std::size_t>(which)];
-  }
-  // Of the first element of a part, in the buffer.
-  std::uint64_t offset(workload::ScheduleBuffer which, std::uint32_t number, std::uint64_t part,
-                       const Extent& extent) const;
 
   const workload::Schedule& schedule_;
   const PartCut& cut_;
+  const BufferLayout& layout_;
   std::uint32_t rank_;
-  std::uint64_t window_;                       // parts under way
-  std::array<std::vector<float>, 3> buffers_;  // by ScheduleBuffer
+  float* memory_;
 };
 
 }  // namespace paceline::rank

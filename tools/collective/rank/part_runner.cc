@@ -23,10 +23,12 @@ std::uint32_t word_of(std::uint32_t slot, std::uint32_t transfer) {
 }  // namespace
 
 PartRunner::PartRunner(const workload::Schedule& schedule, const PartCut& cut,
-                       const SlotLayout& layout, std::uint32_t rank, std::uint32_t window)
+                       const SlotLayout& layout, const InPlace& in_place, std::uint32_t rank,
+                       std::uint32_t window)
     : schedule_(schedule),
       cut_(cut),
       layout_(layout),
+      in_place_(in_place),
       rank_(rank),
       window_(window),
       begun_(std::min<std::uint64_t>(window, cut.parts())),
@@ -143,11 +145,21 @@ void PartRunner::begin_transfer(const Step& step) {
 void PartRunner::send_transfer(const Step& step) {
   const Transfer& transfer = schedule_.transfers[step.transfer];
   const std::uint64_t part = begun_[step.slot].part;
-  const std::uint64_t from = layout_.send_slot(step.transfer, part);
-  data_->read(transfer, part, reinterpret_cast<float*>(link_->staging() + from));
-  link_->write({.peer = transfer.to}, from, layout_.receive_slot(step.transfer, part),
-               data_->elements_of(transfer, part) * sizeof(float),
+  std::optional<std::uint64_t> from;
+  if (in_place_.is_sent(step.transfer)) from = layout_.buffers().source_of(transfer, part);
+  if (!from) {
+    from = layout_.send_slot(step.transfer, part);
+    data_->read(transfer, part, reinterpret_cast<float*>(link_->staging() + *from));
+  }
+  const std::uint64_t to =
+      landing(step.transfer, part).value_or(layout_.receive_slot(step.transfer, part));
+  link_->write({.peer = transfer.to}, *from, to, data_->elements_of(transfer, part) * sizeof(float),
                word_of(step.slot, step.transfer));
+}
+
+std::optional<std::uint64_t> PartRunner::landing(std::uint32_t transfer, std::uint64_t part) const {
+  if (!in_place_.lands(transfer)) return std::nullopt;
+  return layout_.buffers().target_of(schedule_.transfers[transfer], part);
 }
 
 void PartRunner::take(const LinkEvent& event) {
@@ -163,9 +175,11 @@ void PartRunner::handle_transfer(const LinkEvent& event, const Step& step) {
   if (event.arrived) {
     --due_;
     const std::uint64_t part = begun_[step.slot].part;
-    const auto* const slot = reinterpret_cast<const float*>(
-        link_->staging() + layout_.receive_slot(step.transfer, part));
-    data_->write(schedule_.transfers[step.transfer], part, slot);
+    if (!landing(step.transfer, part)) {
+      const auto* const slot = reinterpret_cast<const float*>(
+          link_->staging() + layout_.receive_slot(step.transfer, part));
+      data_->write(schedule_.transfers[step.transfer], part, slot);
+    }
   }
   finish(step);
 }

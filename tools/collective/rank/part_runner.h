@@ -2,7 +2,9 @@
 //
 // A transfer is read into a slot of the sender's staging memory when it begins, written to its slot
 // at the receiver, and from there into the receiver's buffers. So buffers are read and written when
-// the schedule says so, whatever the network still does.
+// the schedule says so, whatever the network still does. Where InPlace says that no other transfer
+// can interfere, and the pieces follow one another in memory, it is sent out of the buffers, or
+// lands in them.
 //
 // A rank has `window` parts under way. It begins part p when it has ended part p - window: has
 // received everything, and what it sent is acknowledged. Parts end in any order. It then tells
@@ -12,10 +14,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/collective/rank/collective_data.h"
+#include "tools/collective/rank/in_place.h"
 #include "tools/collective/rank/part_cut.h"
 #include "tools/collective/rank/rank_link.h"
 #include "tools/collective/rank/slot_layout.h"
@@ -29,7 +33,7 @@ inline constexpr std::uint32_t kMostTransfers = 1U << 24;
 class PartRunner {
  public:
   PartRunner(const workload::Schedule& schedule, const PartCut& cut, const SlotLayout& layout,
-             std::uint32_t rank, std::uint32_t window);
+             const InPlace& in_place, std::uint32_t rank, std::uint32_t window);
 
   // Every rank must have ended the operation before. Throws RankError.
   void run(CollectiveData& data, RankLink& link);
@@ -64,6 +68,8 @@ class PartRunner {
   void begin_ready();
   void begin_transfer(const Step& step);
   void send_transfer(const Step& step);
+  // Where it lands in the receiver's buffers, if it does.
+  std::optional<std::uint64_t> landing(std::uint32_t transfer, std::uint64_t part) const;
   void handle_transfer(const LinkEvent& event, const Step& step);
   void handle_word(const LinkEvent& event, std::uint32_t slot);
   void finish(const Step& step);
@@ -72,6 +78,7 @@ class PartRunner {
   const workload::Schedule& schedule_;
   const PartCut& cut_;
   const SlotLayout& layout_;
+  const InPlace& in_place_;
   std::uint32_t rank_;
   std::uint32_t window_;
   CollectiveData* data_ = nullptr;  // of run()

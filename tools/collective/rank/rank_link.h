@@ -47,7 +47,8 @@ class RankLink {
 
   // The own staging memory.
   virtual std::byte* staging() = 0;
-  // Bytes of the own staging memory to the peer's. They stay as they are until it is acknowledged.
+  // Bytes of the own staging memory to the peer's. They stay as they are until they are in the
+  // peer's memory, of which the arrival there and the acknowledgement tell.
   virtual void write(const LinkRoute& to, std::uint64_t own_offset, std::uint64_t peer_offset,
                      std::uint64_t bytes, std::uint32_t word) = 0;
   // A word alone.

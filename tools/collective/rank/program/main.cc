@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "tools/collective/rank/collective_data.h"
+#include "tools/collective/rank/in_place.h"
 #include "tools/collective/rank/meeting.h"
 #include "tools/collective/rank/part_cut.h"
 #include "tools/collective/rank/part_runner.h"
@@ -45,12 +46,14 @@ void add_wrong(const DataCheck& more, DataCheck& sum) {
   sum.wrong += more.wrong;
 }
 
-SizeResult run_size(const RankCommand& command, const SizePlan& plan, Meeting& meeting,
-                    VerbsLink& link) {
+SizeResult run_size(const RankCommand& command, const SizePlan& plan, const InPlace& in_place,
+                    Meeting& meeting, VerbsLink& link) {
   using Clock = std::chrono::steady_clock;
   const RankOptions& options = command.options;
-  CollectiveData data(command.schedule, plan.cut, options.rank, options.window);
-  PartRunner runner(command.schedule, plan.cut, plan.layout, options.rank, options.window);
+  CollectiveData data(command.schedule, plan.cut, plan.layout.buffers(), options.rank,
+                      reinterpret_cast<float*>(link.staging()));
+  PartRunner runner(command.schedule, plan.cut, plan.layout, in_place, options.rank,
+                    options.window);
   SizeResult result;
   for (std::uint32_t i = 0; i <= options.iterations; ++i) {
     data.fill(i);
@@ -76,11 +79,12 @@ void run_all(const RankCommand& command, Meeting& meeting) {
     plans.push_back(std::make_unique<SizePlan>(command.schedule, options, bytes));
     staging = std::max(staging, plans.back()->layout.staging_bytes(options.rank));
   }
+  const InPlace in_place(command.schedule, options.rank);
   VerbsLink link(staging, peer_traffic(command.schedule, options.rank, options.window));
   link.give_up(options.patience, meeting.descriptor());
   link.connect(meeting.exchange(link.addresses()));
   for (std::uint32_t i = 0; i < plans.size(); ++i) {
-    SizeResult result = run_size(command, *plans[i], meeting, link);
+    SizeResult result = run_size(command, *plans[i], in_place, meeting, link);
     result.size = i;
     meeting.report(result);
   }
