@@ -35,7 +35,7 @@ struct PlanTimes {
   const std::vector<std::uint32_t>* causes = nullptr;
   bool ideals = false;  // MessagePlan::collectives have their ideal times
   // By MessagePlan::collectives; empty: not known.
-  std::vector<SenderLimits::Times> limits;
+  std::vector<SenderLimits::Times> limits{};
 };
 
 // Back from message `last`, which has ended.
