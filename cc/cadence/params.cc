@@ -115,7 +115,7 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
   p.rotation_ns = round_trips(p.rtt_ns, kRotationRtts);
   p.max_active = static_cast<std::uint32_t>(values[kMaxActive]);
   p.min_grant_mbps = std::max(1U, p.link_mbps / kMinGrantPart);
-  p.little_weight = static_cast<std::uint8_t>(values[kLittleWeight]);
+  p.little_weight = static_cast<std::uint32_t>(values[kLittleWeight]);
   p.hysteresis = values[kHysteresis];
 
   p.small_bytes = share_of(p.bdp_bytes, values[kSmallMessage]);

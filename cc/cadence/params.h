@@ -36,8 +36,8 @@ struct CadenceParams {
   std::int64_t rotation_ns = 0;  // a waiting channel replaces an active one this often
   std::uint32_t max_active = 0;
   std::uint32_t min_grant_mbps = 0;
-  std::uint8_t little_weight = 1;  // of a channel with little left: see favour()
-  double hysteresis = 0;           // relative change of a share worth a GRANT
+  std::uint32_t little_weight = 1;  // of a channel with little left: see favour()
+  double hysteresis = 0;            // relative change of a share worth a GRANT
 
   // Sender.
   std::uint32_t small_bytes = 0;       // s: messages up to this are sent at once
@@ -61,8 +61,8 @@ constexpr std::uint32_t uplink_mbps(const CadenceParams& p) {
 constexpr std::uint64_t bulk_bytes(const CadenceParams& p) {
   return 16 * std::uint64_t{p.bdp_bytes};
 }
-constexpr std::uint8_t favour(const CadenceParams& p, std::uint64_t left) {
-  return left < 4 * std::uint64_t{p.bdp_bytes} ? p.little_weight : std::uint8_t{1};
+constexpr std::uint32_t favour(const CadenceParams& p, std::uint64_t left) {
+  return left < 4 * std::uint64_t{p.bdp_bytes} ? p.little_weight : 1;
 }
 
 // Wire bytes of a message of `payload` bytes, in full packets and a last one.

@@ -1,6 +1,7 @@
 #include "cc/cadence/sender.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "cc/dispatch.h"
 
@@ -11,6 +12,8 @@ namespace {
 constexpr std::int64_t kAnnounceBurst = 64;
 // Others that a context's hypothetical level is checked against; beyond it the level errs high.
 constexpr std::size_t kLevelSteps = 64;
+// The part of the uplink that a class has however much higher ones want.
+constexpr std::uint64_t kLeastOfClass = 64;
 
 bool differs(std::uint32_t a, std::uint32_t b, std::uint32_t part) {
   const std::uint32_t distance = a > b ? a - b : b - a;
@@ -96,18 +99,32 @@ void CadenceSender::share_uplink(std::int64_t now) {
   const bool weighted = std::any_of(active_.begin(), active_.end(),
                                     [this](std::uint32_t c) { return entries_[c].want.bulk; });
   parties_.clear();
+  bool one_class = true;
   for (const std::uint32_t c : active_) {
     const UplinkWant& want = entries_[c].want;
-    parties_.push_back({.id = c,
-                        .limit = limit_of(entries_[c]),
-                        .weight = weighted ? want.weight : std::uint8_t{1},
-                        .traffic_class = want.traffic_class});
+    one_class = one_class && want.traffic_class == entries_[active_[0]].want.traffic_class;
+    const std::uint32_t weight = weighted ? want.weight : 1;
+    parties_.push_back({.id = c, .limit = limit_of(entries_[c]), .weight = weight});
   }
   // ACKs of what comes in and control use the uplink, too: 2 to 3 % of it, if as much comes in.
-  cadence::share_by_class(parties_, uplink_mbps(params_),
-                          [&](std::span<cadence::Party> parties, std::uint64_t capacity) {
-                            return share_among(now, parties, capacity);
-                          });
+  std::uint64_t capacity = uplink_mbps(params_);
+  if (one_class) [[likely]] {
+    share_among(now, parties_, capacity);
+    return;
+  }
+  const auto class_of = [this](const cadence::Party& party) {
+    return entries_[party.id].want.traffic_class;
+  };
+  std::sort(parties_.begin(), parties_.end(),
+            [&](const auto& a, const auto& b) { return class_of(a) > class_of(b); });
+  const std::uint64_t least = capacity / kLeastOfClass;
+  for (auto begin = parties_.begin(); begin != parties_.end();) {
+    const auto end = std::find_if(begin, parties_.end(), [&](const cadence::Party& other) {
+      return class_of(other) != class_of(*begin);
+    });
+    capacity -= std::min(capacity, share_among(now, {begin, end}, std::max(capacity, least)));
+    begin = end;
+  }
 }
 
 std::uint64_t CadenceSender::share_among(std::int64_t now, std::span<cadence::Party> parties,
@@ -256,10 +273,14 @@ std::string CadenceSender::check_invariants(Nanos) const {
   if (dirty_) return {};
   // Shares delivered add up to the link, except for the hysteresis of 1/64 each.
   std::uint64_t sum = 0;
+  std::uint32_t classes = 0;
   for (const std::uint32_t c : active_) {
     sum += std::min(entries_[c].share_mbps, limit_of(entries_[c]));
+    classes |= 1U << entries_[c].want.traffic_class;
   }
-  const std::uint64_t bound = std::uint64_t{params_.link_mbps} * 66 / 64 + active_.size();
+  const auto others = static_cast<std::uint64_t>(std::max(1, std::popcount(classes)) - 1);
+  const std::uint64_t bound = std::uint64_t{params_.link_mbps} * 66 / 64 +
+                              others * params_.link_mbps / kLeastOfClass + active_.size();
   if (sum > bound) return fault("shares beyond the link (Mb/s)", sum, bound);
   return {};
 }

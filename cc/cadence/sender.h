@@ -7,7 +7,8 @@
 // (Charny, Clark, Jain: "Congestion control with explicit rate indication", ICC 1995), with the
 // exact water level instead of their advertised rate. Contexts that wait for their first grant
 // count as unlimited.
-// Classes: higher ones share first (water_fill.h).
+// Classes: the scheduler sends higher traffic classes first, so they share first; the next class
+// shares what they leave, at least 1/64 of the rate.
 // Start bytes: one BDP in all may be outstanding without a grant; it refills at link rate. Contexts
 // that ask within one poll share it in whole packets, in turns, so that a host that starts towards
 // everybody does not put a BDP into every switch port.

@@ -28,15 +28,4 @@ WaterLevel water_fill(std::span<Party> parties, std::uint64_t capacity) {
   return level;
 }
 
-bool sort_classes(std::span<Party> parties) {
-  const auto differs = [&](const Party& party) {
-    return party.traffic_class != parties.front().traffic_class;
-  };
-  if (std::ranges::none_of(parties, differs)) return false;
-  std::ranges::sort(parties, [](const Party& a, const Party& b) {
-    return a.traffic_class != b.traffic_class ? a.traffic_class > b.traffic_class : a.id < b.id;
-  });
-  return true;
-}
-
 }  // namespace paceline::cc::cadence

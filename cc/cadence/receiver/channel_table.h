@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,7 +38,7 @@ struct alignas(64) Channel {
   Mode mode = Mode::unknown;
   bool due = false;      // a GRANT is queued
   bool revoked = false;  // it says that nothing is in force any more
-  std::uint8_t traffic_class = 0;
+  bool midway = false;   // traffic of another algorithm came in with it
 
   std::int64_t req_at = 0;        // last REQUEST
   std::uint64_t sent_known = 0;   // sent or announced as unscheduled
@@ -51,7 +50,6 @@ struct alignas(64) Channel {
   std::uint32_t delay_us = 0;     // of the queued GRANT: its rate begins that much later
   std::uint16_t req_seq = 0;
   std::uint16_t channel = 0;
-  bool midway = false;  // traffic of another algorithm came in with it
 
   void next_seq() { seq = seq == 0xFFFF ? std::uint16_t{1} : static_cast<std::uint16_t>(seq + 1); }
 };
@@ -86,14 +84,10 @@ class ChannelTable {
   void release(std::uint32_t peer);                    // idle, with nothing granted or committed
   void erase(std::uint32_t peer);                      // with its counters
 
-  // By a class, and by it and those above.
-  std::uint64_t committed(std::uint8_t traffic_class) const { return com_sums_[traffic_class]; }
-  std::uint64_t committed_from(std::uint8_t traffic_class) const {
-    return std::accumulate(com_sums_.begin() + traffic_class, com_sums_.end(), std::uint64_t{0});
-  }
+  std::uint64_t committed() const { return com_sum_; }
   std::uint64_t granted() const { return grant_sum_; }
   void set_com(Channel& ch, std::uint32_t mbps) {
-    com_sums_[ch.traffic_class] += std::uint64_t{mbps} - ch.com;
+    com_sum_ = com_sum_ - ch.com + mbps;
     ch.com = mbps;
   }
   void set_grant(Channel& ch, std::uint32_t mbps) {
@@ -142,7 +136,7 @@ class ChannelTable {
   std::size_t due_head_ = 0;
   std::uint32_t active_count_ = 0;
   std::uint32_t waiting_count_ = 0;
-  std::array<std::uint64_t, kTrafficClasses> com_sums_{};
+  std::uint64_t com_sum_ = 0;
   std::uint64_t grant_sum_ = 0;
 };
 

@@ -1,7 +1,5 @@
 #include "cc/cadence/receiver/grant_planner.h"
 
-#include <numeric>
-
 namespace paceline::cc::cadence {
 namespace {
 
@@ -26,8 +24,7 @@ void GrantPlanner::collect(const Round& r) {
     const std::uint32_t cap = std::min(ch.tx_cap, r.params.link_mbps);
     parties_.push_back({.id = peer,
                         .limit = std::max(cap, r.params.min_grant_mbps),
-                        .weight = favour(r.params, left),
-                        .traffic_class = ch.traffic_class});
+                        .weight = favour(r.params, left)});
   }
   if (bulk) return;
   for (Party& party : parties_) party.weight = 1;
@@ -72,7 +69,7 @@ void GrantPlanner::lift(const Round& r, const Party& party, std::uint64_t& room,
   if (target > ch.com) {
     room -= target - ch.com;
     r.table.set_com(ch, static_cast<std::uint32_t>(target));
-    const std::uint64_t committed = r.table.committed_from(party.traffic_class);
+    const std::uint64_t committed = r.table.committed();
     if (committed > r.capacity) worst_raise_ = std::max(worst_raise_, committed - r.capacity);
   }
   r.table.set_grant(ch, static_cast<std::uint32_t>(target));
@@ -80,25 +77,22 @@ void GrantPlanner::lift(const Round& r, const Party& party, std::uint64_t& room,
   r.table.push_grant(party.id, delay_us);
 }
 
-// The parties are of one class. I1: whatever is added fits into the capacity beside what is
-// committed to this class and higher ones; lower ones give way in the network until they have
-// confirmed. Where room is short, and when GRANTs leave one after another, little demand goes
-// first.
-void GrantPlanner::raise(const Round& r, std::span<Party> parties) {
-  const std::uint64_t committed = r.table.committed_from(parties.front().traffic_class);
-  std::uint64_t room = r.capacity > committed ? r.capacity - committed : 0;
+// I1: whatever is added fits into the capacity beside everything committed. Where room is short,
+// and when GRANTs leave one after another, little demand goes first.
+void GrantPlanner::raise(const Round& r) {
+  std::uint64_t room = r.capacity > r.table.committed() ? r.capacity - r.table.committed() : 0;
   // Newcomers of one allocation would all send at the same instant, again and again at equal
   // rates: each begins one packet time after the one before.
   const std::int64_t packet_ns = std::int64_t{r.params.packet_bytes} * 8000 /
                                  std::max<std::int64_t>(1, static_cast<std::int64_t>(r.capacity));
   std::int64_t begin_ns = 0;
-  for (const Party& party : parties) {
+  for (const Party& party : parties_) {
     if (r.table[party.id].grant != 0 || party.share == 0) continue;
     const std::int64_t delay_ns = std::min(begin_ns, kBeginRtts * r.params.rtt_ns);
     lift(r, party, room, static_cast<std::uint32_t>(delay_ns / 1000));
     begin_ns += packet_ns;
   }
-  for (const Party& party : parties) {
+  for (const Party& party : parties_) {
     const Channel& ch = r.table[party.id];
     const std::uint64_t target = std::min<std::uint64_t>(party.share, ch.com + room);
     if (ch.grant == 0 || !worth_raising(r.params, target, ch.grant)) continue;
@@ -116,17 +110,9 @@ void GrantPlanner::raise(const Round& r, std::span<Party> parties) {
 GrantPlanner::Outcome GrantPlanner::plan(const Round& r) {
   outcome_ = {};
   collect(r);
-  share_by_class(parties_, r.capacity, [](std::span<Party> parties, std::uint64_t capacity) {
-    water_fill(parties, capacity);
-    return std::accumulate(parties.begin(), parties.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Party& party) { return sum + party.share; });
-  });
+  water_fill(parties_, r.capacity);
   lower(r);
-  for (std::span<Party> rest = parties_; !rest.empty();) {
-    const std::span<Party> same = first_class(rest);
-    raise(r, same);
-    rest = rest.subspan(same.size());
-  }
+  raise(r);
   return outcome_;
 }
 

@@ -1,7 +1,6 @@
 // Max-min shares of the downlink among the active channels, and the GRANTs that follow: rates come
-// down where somebody else needs them, and go up within the capacity beside what is committed to
-// the same class and higher ones (I1). It writes the channels' rates and queues their GRANTs; what
-// is to happen later it returns.
+// down where somebody else needs them, and go up within the capacity beside everything committed
+// (I1). It writes the channels' rates and queues their GRANTs; what is to happen later it returns.
 //
 // Cost: O(active log active), O(active) among equals. No allocation after grow().
 #pragma once
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "cc/cadence/params.h"
@@ -40,7 +38,7 @@ class GrantPlanner {
  private:
   void collect(const Round& r);
   void lower(const Round& r);
-  void raise(const Round& r, std::span<Party> parties);
+  void raise(const Round& r);
   void lift(const Round& r, const Party& party, std::uint64_t& room, std::uint32_t delay_us);
   void retry(std::int64_t at) { outcome_.retry_at = std::min(outcome_.retry_at, at); }
 

@@ -24,7 +24,7 @@ CadenceReceiver::CadenceReceiver(const CadenceParams& params)
 
 void CadenceReceiver::set_params(const ParamBlock& params) {
   params_ = params.as<CadenceParams>();
-  stood_mbps_ = table_.committed_from(0);
+  stood_mbps_ = table_.committed();
   stood_active_ = table_.active();
   params_new_ = true;
   dirty_ = true;
@@ -73,7 +73,6 @@ void CadenceReceiver::open(std::uint32_t peer, const RequestMessage& r) {
   ch.seq = r.grant_echo;
   ch.sent_known = r.sent_total;
   ch.rx_base = r.sent_total - table_.counters(peer).rx_bytes;
-  ch.traffic_class = r.traffic_class;
   ch.midway = r.sent_total > params_.most_start_bytes;
 }
 
@@ -307,7 +306,7 @@ void CadenceReceiver::allocate(std::int64_t now) {
   retry_at_ = kNeverNanos.count;
   alloc_at_ = now + params_.alloc_ns;
   ++allocations_;
-  stood_mbps_ = std::min(stood_mbps_, table_.committed_from(0));
+  stood_mbps_ = std::min(stood_mbps_, table_.committed());
   stood_active_ = std::min(stood_active_, table_.active());
   if (params_new_) params_at_ = now;
   params_new_ = false;
@@ -349,11 +348,9 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
                    static_cast<std::uint64_t>(wait));
     }
   }
+  const std::uint64_t com = table_.committed();
   const std::uint64_t most = std::max<std::uint64_t>(params_.eta_mbps, stood_mbps_);
-  for (std::uint8_t c = 0; c < kTrafficClasses; ++c) {
-    const std::uint64_t com = table_.committed(c);
-    if (com > most) return fault("I1: committed beyond the plan, Mb/s", com, most);
-  }
+  if (com > most) return fault("I1: committed beyond the plan, Mb/s", com, most);
   if (planner_.worst_raise() > 0) {
     return fault("I1: an increase beyond the capacity, Mb/s", planner_.worst_raise(), 0);
   }
@@ -364,7 +361,7 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
 
 CadenceReceiver::Snapshot CadenceReceiver::snapshot() const {
   Snapshot s;
-  s.committed_mbps = table_.committed_from(0);
+  s.committed_mbps = table_.committed();
   s.granted_mbps = table_.granted();
   s.active = table_.active();
   s.waiting = table_.waiting();

@@ -2,10 +2,9 @@
 // downlink among the channels that have demand, as absolute rates with leases.
 //
 // Invariants, asserted by check_invariants (docs/algorithms/cadence.md states them exactly):
-//   I1 the committed rates of a class stay within the plan: no increase lifts their sum, with that
-//      of higher classes, above the capacity of that moment, and a decrease counts as capacity only
-//      when the sender has confirmed it, or its older lease has run out and the sender's own
-//      halving has followed.
+//   I1 the sum of committed rates stays within the plan: no increase lifts it above the capacity of
+//      that moment, and a decrease counts as capacity only when the sender has confirmed it, or its
+//      older lease has run out and the sender's own halving has followed.
 //   I2 every grant has a ceiling, at most rate * (lease + 2 RTT) + 2 packets beyond what is known
 //      to have been sent or announced.
 //   I4 every channel with demand is granted a rate, or waits in rotation and knows it.

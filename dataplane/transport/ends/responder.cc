@@ -116,11 +116,7 @@ void Responder::discard(QueuePair& qp) {
   ResponderState& r = qp.responder;
   for (; !r.parked.empty(); core_.pool.free(core_.unpark(r))) ++core_.counters.wrong_state;
   r.halts = 0;
-  if (!qp.responder.selective) return;
-  while (Packet* held = qp.selective->receive.early.release_any()) {
-    ++core_.counters.wrong_state;
-    core_.pool.free(held);
-  }
+  QpFailure::drop_early(core_, qp);
 }
 
 RequestOutcome Responder::take(QueuePair& qp, const wire::ParsedPacket& parsed,

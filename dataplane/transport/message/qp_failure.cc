@@ -56,11 +56,20 @@ void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
   if (had_work) core.actions.idle(qp.context);
 }
 
+void QpFailure::drop_early(EngineCore& core, QueuePair& qp) {
+  if (!qp.responder.selective) return;
+  while (Packet* held = qp.selective->receive.early.release_any()) {
+    ++core.counters.wrong_state;
+    core.pool.free(held);
+  }
+}
+
 void QpFailure::fail(EngineCore& core, QueuePair& qp, CompletionStatus status, Psn psn) {
   if (qp.state == QpState::error) return;
   core.pool.end_loans();  // before the owner of the memory is told
   const bool received = can_receive(qp.state);
   qp.state = QpState::error;
+  drop_early(core, qp);
   // One request carries the reason, the others are flushed (vol. 1, 10.3.1.7).
   const SendQueue& queue = qp.requester.queue;
   bool named = false;

@@ -21,6 +21,8 @@ class QpFailure {
   static void fail_sends(EngineCore& core, QueuePair& qp, CompletionStatus status);
   // The receive request of the message in progress completes with `status`.
   static void fail_receive(EngineCore& core, QueuePair& qp, CompletionStatus status);
+  // Gives back the packets that came ahead of the one expected: they will not be delivered.
+  static void drop_early(EngineCore& core, QueuePair& qp);
 
  private:
   static void drop_datagrams(EngineCore& core, QueuePair& qp);

@@ -27,7 +27,7 @@ TEST_CASE("cadence channel table: lists and sums agree with the channels whateve
     table.set_com(table[peer], 100 + peer);
     table.set_grant(table[peer], 100 + peer);
   }
-  CHECK(table.committed_from(0) == 400 + 3 + 64 + 70 + 1);
+  CHECK(table.committed() == 400 + 3 + 64 + 70 + 1);
   table.unlist(64);  // keeps what is committed: that is broken, and said
   CHECK(table.check(p).find("active or committed, but not listed") != std::string::npos);
   table.release(64);
@@ -107,7 +107,7 @@ TEST_CASE("cadence grant planner: shares go up within the capacity, and come dow
   join(0);
   CHECK_FALSE(plan(kNow).lowered);
   CHECK(table[0].grant == 80'000);
-  CHECK(table.committed_from(0) == 80'000);
+  CHECK(table.committed() == 80'000);
   join(1);
   const auto outcome = plan(kNow);
   CHECK(outcome.lowered);

@@ -71,7 +71,7 @@ TEST_CASE("cadence arbiter: weights, where one has much left") {
   }
 }
 
-TEST_CASE("cadence arbiter: a class shares what higher ones leave, and a 64th is kept for it") {
+TEST_CASE("cadence arbiter: a class shares what higher ones leave, and a 64th at least") {
   Arbiter w;
   const auto of_class = [&w](std::uint32_t context, std::uint32_t mbps,
                              std::uint8_t traffic_class) {
@@ -85,19 +85,18 @@ TEST_CASE("cadence arbiter: a class shares what higher ones leave, and a 64th is
   CHECK(w.share(0) == 100'000);  // as much as it is granted
   CHECK(w.share(1) == Approx((uplink - 60'000) / 2).margin(2));
   CHECK(w.share(2) == w.share(1));
-  // Others of its class alone would bound it.
-  CHECK(w.cap(0) == Approx(uplink * 63 / 64).margin(2));
+  CHECK(w.cap(0) == Approx(uplink).margin(2));  // others of its class alone would bound it
   w.now += 10 * std::int64_t{w.p.alloc_ns};
   of_class(3, 90'000, 3);
   w.poll();
-  CHECK(w.share(0) == Approx(uplink * 63 / 128).margin(2));
-  CHECK(w.share(3) == w.share(0));
+  CHECK(w.share(0) == Approx(uplink / 2).margin(2));
+  CHECK(w.share(3) == Approx(uplink / 2).margin(2));
   CHECK(w.share(1) == Approx(uplink / 128).margin(2));
-  // A higher class than all has the uplink, but for what is kept.
+  // A higher class than all: it alone has the uplink.
   w.now += 10 * std::int64_t{w.p.alloc_ns};
   of_class(4, 100'000, 6);
   w.poll();
-  CHECK(w.share(4) == Approx(uplink * 62 / 64).margin(2));
+  CHECK(w.share(4) == Approx(uplink).margin(2));
   CHECK(w.share(0) == Approx(uplink / 128).margin(2));
   CHECK(w.share(1) == Approx(uplink / 128).margin(2));
 }

@@ -47,37 +47,5 @@ TEST_CASE("cadence sender: who has little left wants more of the uplink") {
   CHECK(Cadence::uplink_want(w.s, w.p).weight == 1);
 }
 
-// Lower classes give way in the network before they have confirmed a decrease, so nothing that is
-// committed to them holds up a higher one.
-TEST_CASE("cadence receiver: a higher class waits for no confirmation of a lower one") {
-  Port w;
-  w.peers[1].request.traffic_class = w.peers[2].request.traffic_class = 1;
-  w.peers[3].request.traffic_class = w.peers[4].request.traffic_class = 3;
-  const std::uint64_t eta = w.p.eta_mbps;
-  w.request(1, 500'000'000);
-  w.request(2, 500'000'000);
-  w.run(20 * w.p.rtt_ns);
-  CHECK(w.rate(1) == eta / 2);
-  w.request(3, 500'000'000);
-  w.run(w.p.rtt_ns / 2, false);
-  CHECK(w.rate(3) == eta - eta / 64);
-  CHECK(w.r.snapshot().committed_mbps == eta / 2 * 2 + w.rate(3));
-  w.run(20 * w.p.rtt_ns);
-  CHECK(w.rate(1) == eta / 64 / 2);
-  CHECK(w.rate(2) == w.rate(1));
-  // One of its own class waits as ever.
-  w.request(4, 500'000'000);
-  w.run(w.p.rtt_ns / 2, false);
-  CHECK(w.rate(4) == 0);
-  w.run(20 * w.p.rtt_ns);
-  CHECK(w.rate(4) == (eta - eta / 64) / 2);
-  CHECK(w.rate(3) == w.rate(4));
-  // The higher class is done: the lower one has the port again.
-  w.request(3, 0);
-  w.request(4, 0);
-  w.run(20 * w.p.rtt_ns);
-  CHECK(w.rate(1) == eta / 2);
-}
-
 }  // namespace
 }  // namespace paceline::cc

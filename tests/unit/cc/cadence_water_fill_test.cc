@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <functional>
-#include <map>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include "dataplane/base/random.h"
@@ -136,48 +133,6 @@ TEST_CASE("water fill: max-min whatever the limits, weights and sizes") {
       CAPTURE(round, size, mixed, bits);
       check_max_min(claims, random.below(limits + limits / 4 + 2));
     }
-  }
-}
-
-// By definition: from the highest class on, a class has what those above left, but for a 64th of
-// the whole for each class below that has a party.
-TEST_CASE("water fill: classes share in their order, and none is left without") {
-  const auto seed = GENERATE(1U, 2U, 3U);
-  CAPTURE(seed);
-  Random random(seed);
-  for (int round = 0; round < 300; ++round) {
-    CAPTURE(round);
-    const auto classes = 1 + random.below(4);
-    const std::uint64_t capacity = 64 * (1 + random.below(10'000));
-    std::vector<cadence::Party> parties(1 + random.below(20));
-    std::map<std::uint8_t, std::vector<Claim>, std::greater<>> by_class;
-    for (std::uint32_t i = 0; i < parties.size(); ++i) {
-      cadence::Party& party = parties[i];
-      party.id = i;
-      party.limit = static_cast<std::uint32_t>(random.below(capacity));
-      party.traffic_class = static_cast<std::uint8_t>(random.below(classes));
-      by_class[party.traffic_class].push_back({party.limit, 1});
-    }
-    std::map<std::uint8_t, std::uint64_t> given;
-    cadence::share_by_class(parties, capacity,
-                            [&](std::span<cadence::Party> same, std::uint64_t share) {
-                              cadence::water_fill(same, share);
-                              std::uint64_t used = 0;
-                              for (const cadence::Party& party : same) used += party.share;
-                              REQUIRE(same.front().traffic_class == same.back().traffic_class);
-                              REQUIRE(given.emplace(same.front().traffic_class, share).second);
-                              return used;
-                            });
-    std::uint64_t left = capacity;
-    std::uint64_t below = by_class.size() - 1;
-    REQUIRE(given.size() == by_class.size());
-    for (const auto& [number, claims] : by_class) {
-      CAPTURE(int{number});
-      REQUIRE(given[number] == left - below * (capacity / 64));
-      for (const std::uint32_t share : plain_shares(claims, given[number])) left -= share;
-      if (below > 0) --below;
-    }
-    REQUIRE(left <= capacity);
   }
 }
 
