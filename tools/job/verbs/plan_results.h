@@ -33,7 +33,7 @@ class PlanResults final : public RankListener {
               double patience);
 
   void greet(std::uint32_t rank, rank::JsonLines& lines) override;
-  void take(std::uint32_t rank, const nlohmann::json& message) override;
+  void take(std::uint32_t nic, const nlohmann::json& message) override;
   bool complete(std::uint32_t rank) const override;
   std::vector<std::string> obstacles() override;
 
