@@ -42,8 +42,8 @@ std::vector<std::uint16_t> sender_degrees(const Schedule& schedule,
     }
   }
   const std::vector<Sender> in_step = senders_of(schedule, servers, steps);
-  const std::vector<Sender> in_all =
-      senders_of(schedule, servers, std::vector<std::uint32_t>(count));
+  std::vector<Sender> in_all;
+  if (pipelined) in_all = senders_of(schedule, servers, std::vector<std::uint32_t>(count));
   std::vector<std::uint16_t> degrees(count);
   for (std::size_t i = 0; i < count; ++i) {
     const Transfer& t = schedule.transfers[i];
