@@ -263,7 +263,7 @@ awaitable<void> Daemon::attach(Json hello) {
     }
   }
   quarantines_.begin(*sampler_);
-  if (!wrong.empty()) spdlog::error("no telemetry of the service: {}", wrong);
+  if (!wrong.empty() && !stopped_) spdlog::error("no telemetry of the service: {}", wrong);
   for (const std::string& note : sampler_->take_notes()) spdlog::info("{}", note);
   if (wrong.empty()) {
     spdlog::info("telemetry of {} NICs, {} series each; histories take {:.1f} MB",

@@ -340,7 +340,9 @@ awaitable<void> Parameters::settle(Json hello) {
   co_await learn_plugins();
   InForce now = co_await in_force();
   if (now.refused) {
-    spdlog::warn("cannot report the parameters in force: {}", now.refused->body.dump());
+    if (!service_.stopped()) {
+      spdlog::warn("cannot report the parameters in force: {}", now.refused->body.dump());
+    }
     co_return;
   }
   co_await settle_pending(now.nics);

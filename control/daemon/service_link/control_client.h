@@ -42,6 +42,8 @@ class ControlClient {
   std::function<void(const nlohmann::json& hello, std::int32_t pid)> up;
   std::function<void()> down;
   void stop();
+  // stop() was called: calls that are under way end without an answer, which is no news.
+  bool stopped() const { return stopped_; }
 
   bool connected() const { return connected_; }
   // The last try found nobody who listens.
