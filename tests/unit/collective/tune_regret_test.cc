@@ -44,6 +44,9 @@ std::vector<TuneSetting> all_settings(const std::string& schedule, const TuneSpa
       for (const std::uint32_t window : space.windows) {
         for (const std::uint32_t pairs : space.queue_pairs) {
           settings.push_back({schedule, chunk, channels, window, pairs});
+          if (!space.ports) continue;
+          settings.push_back(settings.back());
+          settings.back().planned_ports = true;
         }
       }
     }
@@ -76,8 +79,8 @@ std::vector<Regret> regrets(const CollectiveTunePlan& plan) {
 }
 
 std::string setting_words(const TuneSetting& s) {
-  return fmt::format("{} {} x{} w{} q{}", s.schedule, config::format_bytes(s.chunk_bytes),
-                     s.channels, s.window, s.queue_pairs);
+  return fmt::format("{} {} x{} w{} q{}{}", s.schedule, config::format_bytes(s.chunk_bytes),
+                     s.channels, s.window, s.queue_pairs, s.planned_ports ? " planned" : "");
 }
 
 CollectiveTunePlan plan_on(const Fabric& fabric, const std::string& algorithm) {
@@ -152,9 +155,45 @@ TEST_CASE("tune: a search keeps to its number of emulations", "[jobs]") {
   }
 }
 
+// A line for each size of each fabric. jobs: emulations at once.
+void check_regrets(const std::vector<Fabric>& fabrics, std::uint64_t smallest,
+                   const TuneSpace& space, unsigned jobs) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  fmt::print("{:<22} {:>7} {:<42} {:>10} {:<42} {:>10} {:>8} {:>6} {:>6} {:>5}\n", "fabric", "size",
+             "best", "us", "chosen", "us", "regret %", "points", "emul.", "tune");
+  for (const Fabric& fabric : fabrics) {
+    CollectiveTunePlan plan = plan_on(fabric, "dcqcn");
+    plan.jobs = jobs;
+    plan.space = space;
+    plan.space.ports = has_ports_to_plan(plan.group.scenario);
+    for (std::uint64_t size = smallest; size <= fabric.largest; size *= 4) {
+      plan.sizes.push_back(size);
+    }
+    const auto found = regrets(plan);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const Regret& r = found[i];
+      fmt::print("{:<22} {:>7} {:<42} {:>10.2f} {:<42} {:>10.2f} {:>8.2f} {:>6} {:>6} {:>5}\n",
+                 fabric.name, config::format_bytes(plan.sizes[i]), setting_words(r.best.setting),
+                 r.best.took_us, setting_words(r.chosen.setting), r.chosen.took_us, r.percent(),
+                 r.points, r.emulations, r.evaluations);
+      CHECK(r.chosen.took_us <= r.standard.took_us);
+      CHECK(r.percent() <= 3);
+    }
+  }
+}
+
+TuneSpace searched_space() {
+  TuneSpace space;
+  space.chunks = {64 << 10, 256 << 10, 1 << 20};
+  space.windows = {2, 8, 32};
+  space.channels = {1, 4};
+  space.queue_pairs = {1, 4};
+  return space;
+}
+
 // Some minutes.
 TEST_CASE("tune: regret on five fabrics", "[.regret]") {
-  const Fabric fabrics[] = {
+  const std::vector<Fabric> fabrics = {
       {"rack of 20", "hosts = 20\nrate = \"100Gb/s\"", 511, 4 << 20},
       {"leaf-spine 1:1, 24",
        "topology = \"leaf_spine\"\nleaves = 4\nspines = 6\nhosts_per_leaf = 6\nrate = \"200Gb/s\"",
@@ -172,31 +211,36 @@ TEST_CASE("tune: regret on five fabrics", "[.regret]") {
        "rate = \"200Gb/s\"",
        515, 1 << 20},
   };
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  fmt::print("{:<20} {:>7} {:<42} {:>10} {:<42} {:>10} {:>8} {:>6} {:>6} {:>5}\n", "fabric", "size",
-             "best", "us", "chosen", "us", "regret %", "points", "emul.", "tune");
-  for (const Fabric& fabric : fabrics) {
-    CollectiveTunePlan plan = plan_on(fabric, "dcqcn");
-    plan.jobs = std::max(1U, std::thread::hardware_concurrency());
-    plan.space.chunks = {64 << 10, 256 << 10, 1 << 20};
-    plan.space.windows = {2, 8, 32};
-    plan.space.channels = {1, 4};
-    plan.space.queue_pairs = {1, 4};
-    for (std::uint64_t size = 1 << 10; size <= std::min<std::uint64_t>(16 << 20, fabric.largest);
-         size *= 4) {
-      plan.sizes.push_back(size);
-    }
-    const auto found = regrets(plan);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const Regret& r = found[i];
-      fmt::print("{:<20} {:>7} {:<42} {:>10.2f} {:<42} {:>10.2f} {:>8.2f} {:>6} {:>6} {:>5}\n",
-                 fabric.name, config::format_bytes(plan.sizes[i]), setting_words(r.best.setting),
-                 r.best.took_us, setting_words(r.chosen.setting), r.chosen.took_us, r.percent(),
-                 r.points, r.emulations, r.evaluations);
-      CHECK(r.chosen.took_us <= r.standard.took_us);
-      CHECK(r.percent() <= 3);
-    }
-  }
+  check_regrets(fabrics, 1 << 10, searched_space(),
+                std::max(1U, std::thread::hardware_concurrency()));
+}
+
+// An hour of one core.
+TEST_CASE("tune: regret at 64 to 1,024 ranks", "[.regret_large]") {
+  const std::vector<Fabric> fabrics = {
+      {"rack of 64", "hosts = 64\nrate = \"100Gb/s\"", 611, 1 << 20},
+      {"leaf-spine 1:1, 64",
+       "topology = \"leaf_spine\"\nleaves = 8\nspines = 8\nhosts_per_leaf = 8\nrate = \"200Gb/s\"",
+       612, 1 << 20},
+      {"leaf-spine 4:1, 64",
+       "topology = \"leaf_spine\"\nleaves = 4\nspines = 4\nhosts_per_leaf = 16\nrate = "
+       "\"100Gb/s\"\noversubscription = 4",
+       613, 1 << 20},
+      {"rails 8 x 16",
+       "topology = \"rail\"\nnics = 8\nservers = 16\nhosts_per_leaf = 16\nrate = \"400Gb/s\"", 614,
+       1 << 20},
+      {"fat tree, 128",
+       "topology = \"fat_tree\"\npods = 8\nleaves = 4\nspines = 4\ncores = 16\nhosts_per_leaf = 4\n"
+       "rate = \"200Gb/s\"",
+       615, 1 << 20},
+      {"leaf-spine 1:1, 1,024",
+       "topology = \"leaf_spine\"\nleaves = 32\nspines = 32\nhosts_per_leaf = 32\nrate = "
+       "\"400Gb/s\"",
+       616, 16 << 10},
+  };
+  TuneSpace space = searched_space();
+  space.windows = {2, 8};
+  check_regrets(fabrics, 16 << 10, space, 1);
 }
 
 }  // namespace
