@@ -40,6 +40,12 @@ std::uint64_t packets_in(const PacketFifo& fifo) {
   return count;
 }
 
+// What has arrived and waits for memory, or for an earlier packet.
+std::uint64_t held_by(const QueuePair& qp) {
+  const std::uint64_t early = qp.selective == nullptr ? 0 : qp.selective->receive.early.held();
+  return packets_in(qp.responder.parked) + responses_in(qp.requester.parked) + early;
+}
+
 }  // namespace
 
 const CcSetup& EngineView::setup() const { return setups_.own(); }
@@ -271,14 +277,17 @@ std::uint32_t EngineView::add_contexts(Picos now, std::uint32_t first, std::uint
   return end < size ? end : 0;
 }
 
-std::string EngineView::check_arrivals() const {
+std::uint64_t EngineView::held_packets() const {
   std::uint64_t held = 0;
   for (const QueuePair* qp : core_.qps) {
-    if (qp == nullptr) continue;
-    held += packets_in(qp->responder.parked) + responses_in(qp->requester.parked);
-    if (qp->selective == nullptr) continue;
-    held += qp->selective->receive.early.held();
+    if (qp != nullptr && qp->state != QpState::error) held += held_by(*qp);
   }
+  return held;
+}
+
+std::string EngineView::check_arrivals() const {
+  std::uint64_t held = 0;
+  for (const QueuePair* qp : core_.qps) held += qp == nullptr ? 0 : held_by(*qp);
   const telemetry::EngineCounters& c = core_.counters;
   const std::uint64_t known = packets_accounted(c, core_.config.speak_control) + held;
   if (c.rx_packets == known) return {};

@@ -75,6 +75,9 @@ class EngineView {
   // Conservation: contexts agree with their queue pairs, no context is lost, and each packet that
   // arrived is accounted for. Empty when all holds.
   std::string check_conservation() const;
+  // Packets that queue pairs keep until an earlier one arrives or memory answers. Those of queue
+  // pairs in error do not count: they keep none for an earlier one.
+  std::uint64_t held_packets() const;
 
  private:
   std::string check_arrivals() const;
