@@ -218,10 +218,10 @@ TEST_CASE("tune: regret on five fabrics", "[.regret]") {
 // An hour of one core.
 TEST_CASE("tune: regret at 64 to 1,024 ranks", "[.regret_large]") {
   const std::vector<Fabric> fabrics = {
-      {"rack of 64", "hosts = 64\nrate = \"100Gb/s\"", 611, 1 << 20},
+      {"rack of 64", "hosts = 64\nrate = \"100Gb/s\"", 611, 4 << 20},
       {"leaf-spine 1:1, 64",
        "topology = \"leaf_spine\"\nleaves = 8\nspines = 8\nhosts_per_leaf = 8\nrate = \"200Gb/s\"",
-       612, 1 << 20},
+       612, 4 << 20},
       {"leaf-spine 4:1, 64",
        "topology = \"leaf_spine\"\nleaves = 4\nspines = 4\nhosts_per_leaf = 16\nrate = "
        "\"100Gb/s\"\noversubscription = 4",
@@ -233,10 +233,17 @@ TEST_CASE("tune: regret at 64 to 1,024 ranks", "[.regret_large]") {
        "topology = \"fat_tree\"\npods = 8\nleaves = 4\nspines = 4\ncores = 16\nhosts_per_leaf = 4\n"
        "rate = \"200Gb/s\"",
        615, 1 << 20},
+      {"leaf-spine 2:1, 96",
+       "topology = \"leaf_spine\"\nleaves = 6\nspines = 8\nhosts_per_leaf = 16\nrate = "
+       "\"100Gb/s\"\noversubscription = 2",
+       616, 1 << 20},
+      {"leaf-spine 1:1, 16 x 4",
+       "topology = \"leaf_spine\"\nleaves = 16\nspines = 4\nhosts_per_leaf = 4\nrate = \"400Gb/s\"",
+       617, 1 << 20},
       {"leaf-spine 1:1, 1,024",
        "topology = \"leaf_spine\"\nleaves = 32\nspines = 32\nhosts_per_leaf = 32\nrate = "
        "\"400Gb/s\"",
-       616, 16 << 10},
+       618, 16 << 10},
   };
   TuneSpace space = searched_space();
   space.windows = {2, 8};

@@ -16,7 +16,7 @@ struct SearchLimits {
   double least_gain = 0.005;       // of a step that is taken
   std::uint32_t kept = 3;          // schedules that are emulated
   // A schedule that begins with more than this times the time of the best is not searched on.
-  double contender = 1.25;
+  double contender = 1.5;
 };
 
 struct CellResult {
