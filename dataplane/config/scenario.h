@@ -314,6 +314,12 @@ inline bool has_telemetry(const Scenario& scenario) {
          scenario.transport.peers != "roce";
 }
 
+// All packets of a connection take the path that follows from its source port.
+inline bool has_one_path(const Scenario& scenario) {
+  return scenario.transport.multipath == "none" && scenario.fabric.load_balance == "ecmp" &&
+         scenario.fabric.ports == 1;
+}
+
 struct Arm {
   std::string name;
   CcConfig cc;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "dataplane/config/scenario.h"
 
@@ -26,5 +27,11 @@ struct ServerShape {
 inline ServerShape server_shape(const FabricConfig& fabric) {
   return {fabric.hosts / fabric.nics, fabric.nics};
 }
+
+// The NICs that workload.background leaves for the ranks of a job.
+std::uint32_t job_ranks(const Scenario& scenario);
+
+// What is wrong with workload.background.storage_nics, or "". The number of hosts is known.
+std::string storage_error(const Scenario& scenario);
 
 }  // namespace paceline::config

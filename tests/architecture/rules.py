@@ -53,6 +53,10 @@ MAY_INCLUDE = {
     "dataplane/config/scenario": (
         "cc", "dataplane/base", "dataplane/config", "dataplane/config/toml", "dataplane/config/keys",
     ),
+    # Rules between keys; called by the reader, which declares them.
+    "dataplane/config/scenario/checks": (
+        "cc", "dataplane/config", "dataplane/config/keys", "dataplane/config/scenario", "dataplane/config/toml",
+    ),
     # Addresses in a testbed file are read by the one parser there is.
     "dataplane/config/testbed": (
         "cc", "dataplane/base", "dataplane/wire/addresses", "dataplane/config", "dataplane/config/toml",
@@ -218,7 +222,8 @@ MAY_INCLUDE = {
                             "tools/workload/schedules"),
     "tools/workload/job_plans": ("dataplane/base", "dataplane/config/toml", "dataplane/driver/traffic",
                                  "tools/workload/draws", "tools/workload/jobs",
-                                 "tools/workload/models", "tools/workload/schedules"),
+                                 "tools/workload/models", "tools/workload/schedules",
+                                 "tools/workload/training/pipeline_order"),
     # Iterations of training as a job, made from the shape of a model.
     "tools/workload/training": ("dataplane/base", "tools/workload/jobs", "tools/workload/models",
                                 "tools/workload/schedules"),

@@ -274,12 +274,6 @@ void count_senders_of_nics(MessagePlan& plan, const config::ServerShape& shape, 
 
 }  // namespace
 
-std::uint32_t job_ranks(const config::Scenario& scenario) {
-  const std::uint32_t nics = config::server_shape(scenario.fabric).all_nics();
-  const config::BackgroundConfig& background = scenario.workload.background;
-  return background.kind == "none" ? nics : nics - std::min(nics, background.storage_nics);
-}
-
 Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
                        std::uint64_t seed) {
   const std::string& rule = scenario.workload.placement;
@@ -314,14 +308,10 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     auto matrix = read_htsim_plan(w.matrix_file, w.start_unit, scenario.fabric.hosts);
     out.value.matrix = std::move(matrix.value);
     append(out.errors, std::move(matrix.errors));
-  } else if (w.kind == "job" && topology_known && w.background.kind != "none" &&
-             job_ranks(scenario) < 2) {
-    out.errors.push_back(fmt::format(
-        "workload.background.storage_nics = {}: of {} NICs at least two must be left for "
-        "ranks",
-        w.background.storage_nics, config::server_shape(scenario.fabric).all_nics()));
+  } else if (w.kind == "job" && topology_known && !config::storage_error(scenario).empty()) {
+    out.errors.push_back(config::storage_error(scenario));
   } else if (w.kind == "job" && topology_known) {
-    auto job = load_job(w.job, job_ranks(scenario));
+    auto job = load_job(w.job, config::job_ranks(scenario));
     out.value.job = std::move(job.value);
     out.value.warnings = std::move(job.warnings);
     append(out.errors, std::move(job.errors));
@@ -350,7 +340,7 @@ config::Read<JobPlan> make_job_plan(const config::Scenario& scenario, const Work
   for (const std::uint32_t nic : nics) servers.push_back(shape.server_of(nic));
   const Job job = as_run(inputs.job, scenario.workload.job, seed);
   const config::BackgroundConfig& background = scenario.workload.background;
-  const std::uint32_t ranks = job_ranks(scenario);
+  const std::uint32_t ranks = config::job_ranks(scenario);
   const std::uint64_t beside = background_messages(background, ranks);
   CollectiveSettings settings = collective_settings(scenario.workload.job, seed);
   if (inputs.schedule) settings.custom = &*inputs.schedule;

@@ -38,9 +38,6 @@ struct WorkloadInputs {
 // column.
 config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario);
 
-// The NICs that a job may have: all but those of storage.
-std::uint32_t job_ranks(const config::Scenario& scenario);
-
 // The NIC of each rank.
 Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
                        std::uint64_t seed);

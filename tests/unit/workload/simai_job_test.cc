@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "tests/unit/workload/job_plan_samples.h"
+#include "tests/unit/workload/training_samples.h"
 #include "tools/workload/job_plans/collective_calls.h"
 
 namespace paceline::workload::simai_job_test {
 namespace {
 
 using namespace job_plan_samples;
+using training_samples::ideal_end;
 using Lines = std::vector<std::string>;
 using Op = CollectiveOp;
 using Ranks = std::vector<std::uint32_t>;
@@ -257,6 +259,7 @@ double gigabytes_of_first_rank(const Job& job, std::size_t size, std::size_t cal
 // that each figure comes from the layers and ranks that it is about.
 TEST_CASE("SimAI jobs: what a rank of a large training sends", "[workload][jobs]") {
   SimaiWorkload w = simai_file("workload_analytical.txt");
+  w.pp_comm = 0;
   SimaiWorkload gradients = w;
   std::erase_if(gradients.layers,
                 [](const SimaiLayer& layer) { return !layer.weight_gradient.op; });
@@ -313,6 +316,111 @@ TEST_CASE("SimAI jobs: only the same layer of the next iteration waits for a wei
                                                                                         {11, 10}});
 }
 
+// What each rank sends to other stages: the messages there, by the rank that gets them.
+std::vector<std::map<std::uint32_t, std::size_t>> hops_of(const Job& job, std::uint64_t bytes) {
+  std::vector<std::map<std::uint32_t, std::size_t>> hops(job.ranks);
+  for (const JobOp& op : job.ops) {
+    if (op.kind != JobOpKind::send) continue;
+    CHECK(op.bytes == bytes);
+    ++hops[op.rank][op.peer];
+  }
+  return hops;
+}
+
+// collectives.md 10: 2 m (p v - 1) hops, m v of them a rank and direction, but for those that the
+// first and the last part of the model lack.
+TEST_CASE("SimAI jobs: what stages of a pipeline send to one another", "[workload][jobs]") {
+  SimaiWorkload w = simai_file("workload_analytical.txt");
+  w.ep = 1;
+  w.tp = 2;
+  constexpr std::uint32_t kStage = 4;  // ranks: 2 of tensor, 2 of data parallelism
+  constexpr std::uint32_t kStages = 12;
+  const Job job = simai_job_of(w, kStages * kStage);
+  const auto hops = hops_of(job, 50'331'648);
+  std::size_t all = 0;
+  for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
+    CAPTURE(rank);
+    const std::uint32_t stage = rank / kStage;
+    const std::uint32_t next = (rank + kStage) % job.ranks;
+    const std::uint32_t before = (rank + job.ranks - kStage) % job.ranks;
+    CHECK(hops[rank].size() == 2);
+    CHECK(hops[rank].at(next) == (stage + 1 == kStages ? 24 * 7 : 24 * 8));
+    CHECK(hops[rank].at(before) == (stage == 0 ? 24 * 7 : 24 * 8));
+    all += hops[rank].at(next) + hops[rank].at(before);
+  }
+  CHECK(all == kStage * 2 * 24 * (kStages * 8 - 1));
+}
+
+// Three lines before and two behind micro-batches of `layers` layers of two lines, of 10 and 2 ns
+// forward and twice that backward.
+std::string pipeline_file(std::uint32_t stages, std::uint32_t parts, std::uint32_t micro_batches,
+                          std::uint32_t layers) {
+  const std::string nothing = " -1 0 NONE 0 0 NONE 0 0 NONE 0 0\n";
+  std::string lines = "norm" + nothing;
+  for (std::uint32_t i = 0; i < micro_batches; ++i) {
+    lines += "embedding_layer" + nothing;
+    for (std::uint32_t layer = 0; layer < layers; ++layer) {
+      lines += "attention -1 10 NONE 0 15 NONE 0 5 NONE 0 0\n";
+      lines += "mlp -1 2 NONE 0 3 NONE 0 1 NONE 0 0\n";
+    }
+  }
+  lines += "cross_entropy" + nothing;
+  const std::uint32_t count = 2 + micro_batches * (1 + 2 * layers);
+  return "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: " +
+         std::to_string(stages) + " vpp: " + std::to_string(parts) +
+         " ga: " + std::to_string(micro_batches) + " pp_comm: 4096.0\n" + std::to_string(count) +
+         "\n" + lines;
+}
+
+SimaiWorkload pipeline_workload(std::uint32_t stages, std::uint32_t parts,
+                                std::uint32_t micro_batches, std::uint32_t layers) {
+  auto parsed = parse_simai_workload(pipeline_file(stages, parts, micro_batches, layers), "w");
+  REQUIRE(parsed.errors == Lines{});
+  REQUIRE(parsed.warnings == Lines{});
+  return std::move(parsed.value);
+}
+
+// Where messages take no time, (m v + p - 1) passes each way.
+TEST_CASE("SimAI jobs: the bubble of a pipeline", "[workload][jobs]") {
+  for (std::uint32_t stages = 2; stages <= 5; ++stages) {
+    for (std::uint32_t parts = 1; parts <= 3; ++parts) {
+      for (std::uint32_t micro_batches = 1; micro_batches <= 11; ++micro_batches) {
+        CAPTURE(stages, parts, micro_batches);
+        const SimaiWorkload w = pipeline_workload(stages, parts, micro_batches, 2 * parts);
+        const Job job = simai_job_of(w, stages);
+        const auto plan = plan_job(job, servers_of(stages, 1), {}, std::uint64_t{1} << 24);
+        REQUIRE(plan.errors == Lines{});
+        const Picos pass = picos_from_nanos(2 * (12 + 24));  // two layers, forward and backward
+        const std::uint32_t passes = micro_batches * parts + stages - 1;
+        const Picos best{pass.count * passes};
+        const Picos took = ideal_end(plan.value.plan);
+        if (parts == 1 || micro_batches % stages == 0) {
+          CHECK(took == best);
+        } else {
+          CHECK(took >= best);  // stages wait for a group of micro-batches that is not full
+          CHECK(took <= best + Picos{pass.count * parts * stages});
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("SimAI jobs: micro-batches that contradict the first line", "[workload][jobs]") {
+  SimaiWorkload w = pipeline_workload(2, 2, 3, 4);
+  w.ga = 4;
+  CHECK(job_of_simai(w, 2, 1).errors ==
+        Lines{"pp = 2, ga = 4: expected so many micro-batches, each with a layer embedding_layer "
+              "before it; the file has 3"});
+  w.ga = 3;
+  w.vpp = 3;
+  CHECK(job_of_simai(w, 2, 1).errors.size() == 3);
+  CHECK(job_of_simai(w, 2, 1).errors.front() ==
+        "line 4: vpp = 3: expected a multiple of it of layers in the micro-batch that begins here; "
+        "it has 4");
+  w.pp_comm = 0;  // then nobody asks
+  CHECK(job_of_simai(w, 2, 1).errors == Lines{});
+}
+
 TEST_CASE("SimAI jobs: numbers of ranks that do not fit, and remarks", "[workload][jobs]") {
   const SimaiWorkload large = simai_file("workload_analytical.txt");
   CHECK(job_of_simai(large, 100, 1).errors ==
@@ -320,13 +428,13 @@ TEST_CASE("SimAI jobs: numbers of ranks that do not fit, and remarks", "[workloa
   CHECK(job_of_simai(large, 48, 1).errors ==
         Lines{"48 ranks are 2 of data parallelism: expected a multiple of EP 16"});
   CHECK(job_of_simai(large, 9'216, 1).errors ==
-        Lines{"about 1.11e+08 operations of 9216 ranks: at most 16777216 fit"});
+        Lines{"about 1.18e+08 operations of 9216 ranks: at most 16777216 fit"});
   SimaiWorkload few = large;
   few.layers.resize(1);
-  CHECK(
-      job_of_simai(few, 384, 1).warnings ==
-      Lines{"written for 9216 GPUs and run on 384 ranks",
-            "12 stages of a pipeline: what they send to one another is not in the file's layers"});
+  few.pp_comm = 0;
+  CHECK(job_of_simai(few, 384, 1).warnings ==
+        Lines{"written for 9216 GPUs and run on 384 ranks",
+              "12 stages of a pipeline: without pp_comm they send nothing to one another"});
   CHECK(job_of_simai(few, 9'216, 1).warnings.size() == 1);
   CHECK(job_of_simai(simai_file(kGpt13), 8, 1).warnings ==
         Lines{"1 times BROADCAST: no communication, as in SimAI"});

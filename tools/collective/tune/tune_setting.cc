@@ -27,10 +27,8 @@ TuneSetting setting_of(const config::JobConfig& job, std::string schedule) {
 }
 
 bool has_ports_to_plan(const config::Scenario& scenario) {
-  const config::TransportConfig& t = scenario.transport;
-  const config::FabricConfig& f = scenario.fabric;
-  return t.source_ports == "hash" && t.multipath == "none" && f.load_balance == "ecmp" &&
-         f.ports == 1 && f.topology != "star";
+  return scenario.transport.source_ports == "hash" && config::has_one_path(scenario) &&
+         scenario.fabric.topology != "star";
 }
 
 void apply(const TuneSetting& setting, workload::CollectiveOp op, config::Scenario& scenario) {

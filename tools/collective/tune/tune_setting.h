@@ -30,7 +30,8 @@ struct TuneSpace {
   bool ports = false;  // whether source ports are planned
 };
 
-// Whether the paths of a connection follow from its source port, which may be chosen.
+// Whether the path of a connection follows from its source port, which is free to choose, and there
+// are several.
 bool has_ports_to_plan(const config::Scenario& scenario);
 
 // The key of [workload.job] that names the schedule of an operation.

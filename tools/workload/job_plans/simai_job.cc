@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "tools/workload/job_plans/simai_passes.h"
 #include "tools/workload/jobs/import_limits.h"
 #include "tools/workload/models/rank_groups.h"
 
@@ -29,11 +31,16 @@ class SimaiJob {
 
   Imported<Job> make(std::uint32_t iterations) {
     check();
+    auto stretches = simai_stretches(w_);
+    stretches_ = std::move(stretches.value);
+    for (std::string& error : stretches.errors) out_.errors.push_back(std::move(error));
     check_size(iterations);
     if (!out_.ok()) return std::move(out_);
     dp_ = out_.value.ranks / (w_.tp * w_.pp);
     add_groups();
     for (const SimaiLayer& layer : w_.layers) out_.value.names.push_back(layer.name);
+    out_.value.names.emplace_back("pipeline: activations");
+    out_.value.names.emplace_back("pipeline: gradients");
     for (std::uint32_t rank = 0; rank < out_.value.ranks; ++rank) add_rank(rank, iterations);
     std::sort(out_.value.waits.begin(), out_.value.waits.end());
     return std::move(out_);
@@ -60,10 +67,9 @@ class SimaiJob {
       out_.warnings.push_back(
           fmt::format("written for {} GPUs and run on {} ranks", w_.all_gpus, ranks));
     }
-    if (w_.pp > 1) {
+    if (w_.pp > 1 && !has_pipeline(w_)) {
       out_.warnings.push_back(fmt::format(
-          "{} stages of a pipeline: what they send to one another is not in the file's layers",
-          w_.pp));
+          "{} stages of a pipeline: without pp_comm they send nothing to one another", w_.pp));
     }
     std::uint32_t broadcasts = 0;
     for (const SimaiLayer& layer : w_.layers) {
@@ -78,9 +84,10 @@ class SimaiJob {
     }
   }
 
-  // Three computations a layer, and for each collective one that is its delay.
+  // Three computations a layer, and for each collective one that is its delay; a send and a receive
+  // for each pass, forward and backward.
   void check_size(std::uint32_t iterations) {
-    std::uint64_t ops = 0;
+    std::uint64_t ops = 4 * stretches_.size();
     for (const SimaiLayer& layer : w_.layers) {
       ops += 3;
       for (const SimaiPhase* phase :
@@ -122,14 +129,49 @@ class SimaiJob {
     last_ = kNone;
     std::vector<std::uint32_t> updated(w_.layers.size(), kNone);  // by layer
     for (std::uint32_t i = 0; i < iterations; ++i) {
-      for (std::uint32_t layer = 0; layer < w_.layers.size(); ++layer) {
-        add_blocking(layer, w_.layers[layer].forward, updated[layer], true);
+      for (const SimaiStretch& stretch : stretches_) {
+        receive(stretch, false);
+        for (std::uint32_t layer = stretch.begin; layer < stretch.end; ++layer) {
+          add_blocking(layer, w_.layers[layer].forward, updated[layer], true);
+        }
+        send(stretch, false);
       }
-      for (std::uint32_t layer = static_cast<std::uint32_t>(w_.layers.size()); layer-- > 0;) {
-        add_blocking(layer, w_.layers[layer].input_gradient, kNone, false);
-        updated[layer] = add_weight_gradient(layer);
+      for (std::size_t s = stretches_.size(); s-- > 0;) {
+        const SimaiStretch& stretch = stretches_[s];
+        receive(stretch, true);
+        for (std::uint32_t layer = stretch.end; layer-- > stretch.begin;) {
+          add_blocking(layer, w_.layers[layer].input_gradient, kNone, false);
+          updated[layer] = add_weight_gradient(layer);
+        }
+        send(stretch, true);
       }
     }
+  }
+
+  // The rank's next computing waits for what arrives, but for nothing that it sends.
+  void receive(const SimaiStretch& stretch, bool backward) {
+    const std::uint32_t op = add_hop(stretch, backward, true);
+    if (op != kNone) last_ = op;
+  }
+  void send(const SimaiStretch& stretch, bool backward) { add_hop(stretch, backward, false); }
+
+  // kNone where there is no such hop.
+  std::uint32_t add_hop(const SimaiStretch& stretch, bool backward, bool arrives) {
+    if (!stretch.is_pass) return kNone;
+    const std::uint32_t stage_ranks = w_.tp * dp_;
+    PipelinePass pass = stretch.pass;
+    pass.backward = backward;
+    const auto hop = hop_of(pipeline_of(w_), rank_ / stage_ranks, pass, arrives);
+    if (!hop) return kNone;
+    const std::uint32_t op =
+        add({.kind = arrives ? JobOpKind::receive : JobOpKind::send,
+             .rank = rank_,
+             .peer = hop->stage * stage_ranks + rank_ % stage_ranks,
+             .tag = hop->tag,
+             .bytes = w_.pp_comm,
+             .name = static_cast<std::uint32_t>(w_.layers.size()) + (backward ? 1 : 0)});
+    wait(op, last_);
+    return op;
   }
 
   std::uint32_t add_compute(std::uint32_t layer, std::uint64_t ns) {
@@ -181,6 +223,7 @@ class SimaiJob {
   }
 
   const SimaiWorkload& w_;
+  std::vector<SimaiStretch> stretches_;
   Imported<Job> out_;
   std::uint32_t dp_ = 1;
   std::array<std::vector<std::uint32_t>, 4> group_of_;  // by SimaiGroup and rank

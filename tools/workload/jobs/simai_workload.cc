@@ -98,7 +98,9 @@ class SimaiWorkloadParser {
     const Word& value = line_.words[at];
     const bool colon = key.text.size() != plain.size();
     if (plain == "pp_comm") {
-      read_integer(table_, value, plain, 0, kMostJobBytes, out_.pp_comm, errors_);
+      Word whole = value;  // AICB divides by the degree of tensor parallelism: 25165824.0
+      if (whole.text.ends_with(".0")) whole.text.remove_suffix(2);
+      read_integer(table_, whole, plain, 0, kMostJobBytes, out_.pp_comm, errors_);
     } else if (colon && plain == "model_parallel_NPU_group") {
       out_.tp = number(value, plain, 1, kMostJobRanks);
     } else if (colon && plain == "ep") {

@@ -68,7 +68,7 @@ struct SimaiWorkload {
   std::uint32_t vpp = 1;
   std::uint32_t ga = 1;
   std::uint32_t all_gpus = 0;              // 0: the file does not say
-  std::uint64_t pp_comm = 0;               // bytes of a hop between stages of the pipeline
+  std::uint64_t pp_comm = 0;               // bytes that a rank sends to the next stage
   std::vector<std::uint32_t> checkpoints;  // layers
   std::vector<std::uint32_t> checkpoint_initiates;
   std::vector<SimaiLayer> layers;

@@ -6,20 +6,15 @@ namespace paceline::workload {
 
 namespace {
 
-// Tags of messages: between stages by the sender's part of the model, then around the context ring.
-constexpr std::uint32_t kPipelineTags = 2;  // forward, backward
-constexpr std::uint32_t kContextForwardTag = 0x4000'0000;
-constexpr std::uint32_t kContextBackwardTag = 0x4000'0001;
+// Tags of messages around the context ring; those between stages are smaller.
+constexpr std::uint32_t kContextForwardTag = kMostHopTags;
+constexpr std::uint32_t kContextBackwardTag = kMostHopTags + 1;
 
 TrainingUse use_of_hop(const PipelinePass& pass) {
   return pass.backward ? TrainingUse::pipeline_backward : TrainingUse::pipeline_forward;
 }
 
 constexpr Picos twice(Picos time) { return time + time; }
-
-std::uint64_t bytes_of_values(const TrainingSettings& settings, std::uint64_t values) {
-  return values * static_cast<std::uint64_t>(settings.model.value_bytes);
-}
 
 std::uint64_t tokens_of_rank(const TrainingSettings& settings) {
   return static_cast<std::uint64_t>(settings.step.tokens) / settings.by.context;
@@ -46,9 +41,9 @@ RankTraining::RankTraining(const TrainingSettings& settings, RankOps& ops)
       tensor_(ops.rank() % settings.by.tensor),
       stage_(static_cast<std::uint32_t>(ops.rank() / (settings.by.ranks() / settings.by.pipeline))),
       stage_ranks_(settings.by.ranks() / settings.by.pipeline),
-      activation_(bytes_of_values(settings, tokens_of_rank(settings) * settings.model.hidden)),
-      order_(pipeline_order({settings.by.pipeline, settings.by.chunks, settings.step.micro_batches},
-                            stage_)),
+      activation_(bytes_of_values(tokens_of_rank(settings) * settings.model.hidden,
+                                  settings.model.value_bytes)),
+      order_(pipeline_order(pipeline(), stage_)),
       units_(units_of_rank(settings, ops.rank(), stage_, chunk_end_)),
       weights_(settings, ops, units_.size()) {}
 
@@ -202,8 +197,8 @@ void RankTraining::attend(const StageUnit& unit, bool backward) {
 }
 
 std::uint64_t RankTraining::kv_bytes(const StageUnit& unit, bool backward) const {
-  const std::uint64_t bytes =
-      bytes_of_values(s_, 2 * tokens_of_rank(s_) * s_.model.kv_hidden * unit.layers);
+  const std::uint64_t bytes = bytes_of_values(
+      2 * tokens_of_rank(s_) * s_.model.kv_hidden * unit.layers, s_.model.value_bytes);
   return part_of_count(backward ? 2 * bytes : bytes, s_.by.tensor, tensor_);
 }
 
@@ -211,32 +206,27 @@ std::uint64_t RankTraining::hop_bytes() const {
   return s_.by.sequence ? part_of_count(activation_, s_.by.tensor, tensor_) : activation_;
 }
 
-RankTraining::Hop RankTraining::hop_of(const PipelinePass& pass, bool arrives) const {
-  const std::uint32_t part = pass.chunk * s_.by.pipeline + stage_;  // of the model
-  const bool behind = arrives == pass.backward;                     // or before
-  const std::uint32_t end = behind ? s_.by.pipeline * s_.by.chunks - 1 : 0;
-  if (part == end) return {};
-  const std::uint32_t other = behind ? part + 1 : part - 1;
-  const std::uint32_t sender = arrives ? other : part;
-  return {true,
-          static_cast<std::uint32_t>(other % s_.by.pipeline * stage_ranks_ +
-                                     ops_.rank() % stage_ranks_),
-          sender * kPipelineTags + (pass.backward ? 1 : 0)};
+PipelineShape RankTraining::pipeline() const {
+  return {s_.by.pipeline, s_.by.chunks, s_.step.micro_batches};
+}
+
+std::uint32_t RankTraining::rank_at(const PipelineHop& hop) const {
+  return static_cast<std::uint32_t>(hop.stage * stage_ranks_ + ops_.rank() % stage_ranks_);
 }
 
 // The rank receives when its computing comes to need it.
 void RankTraining::receive(const PipelinePass& pass) {
-  const Hop hop = hop_of(pass, true);
-  if (!hop.exists) return;
-  const std::uint32_t op = ops_.receive(use_of_hop(pass), hop.rank, hop.tag, hop_bytes());
+  const auto hop = hop_of(pipeline(), stage_, pass, true);
+  if (!hop) return;
+  const std::uint32_t op = ops_.receive(use_of_hop(pass), rank_at(*hop), hop->tag, hop_bytes());
   ops_.wait(op, last_);
   pending_.push_back(op);
 }
 
 void RankTraining::send(const PipelinePass& pass) {
-  const Hop hop = hop_of(pass, false);
-  if (!hop.exists) return;
-  ops_.wait(ops_.send(use_of_hop(pass), hop.rank, hop.tag, hop_bytes()), last_);
+  const auto hop = hop_of(pipeline(), stage_, pass, false);
+  if (!hop) return;
+  ops_.wait(ops_.send(use_of_hop(pass), rank_at(*hop), hop->tag, hop_bytes()), last_);
 }
 
 }  // namespace paceline::workload

@@ -20,13 +20,6 @@ class RankTraining {
   void add_iteration();
 
  private:
-  // Where activations or their gradients come from or go to.
-  struct Hop {
-    bool exists = false;
-    std::uint32_t rank = 0;
-    std::uint32_t tag = 0;  // of what this rank sends there, or gets from there
-  };
-
   void forward(const PipelinePass& pass);
   void backward(const PipelinePass& pass);
   void begin_unit(std::size_t unit, const PipelinePass& pass);
@@ -46,8 +39,8 @@ class RankTraining {
   void attend(const StageUnit& unit, bool backward);
   std::uint64_t kv_bytes(const StageUnit& unit, bool backward) const;
   std::uint64_t hop_bytes() const;
-  // arrives: at the beginning of the pass; else at its end.
-  Hop hop_of(const PipelinePass& pass, bool arrives) const;
+  PipelineShape pipeline() const;
+  std::uint32_t rank_at(const PipelineHop& hop) const;
 
   const TrainingSettings& s_;
   RankOps& ops_;

@@ -22,6 +22,11 @@ struct TrainingSettings {
   std::uint32_t iterations = 1;
 };
 
+// `each`: bytes of one, of which a fraction is left out.
+constexpr std::uint64_t bytes_of_values(std::uint64_t values, double each) {
+  return values * static_cast<std::uint64_t>(each);
+}
+
 // What is wrong with them, by the names of the scenario's keys. ranks: as many as the fabric has
 // NICs.
 std::vector<std::string> check_training(const TrainingSettings& settings, std::uint32_t ranks);

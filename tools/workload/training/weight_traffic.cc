@@ -16,10 +16,6 @@ constexpr std::array<Replicas, 2> kReplicas{{
      TrainingUse::expert_data_weights},
 }};
 
-std::uint64_t bytes_of(std::uint64_t parameters, double each) {
-  return parameters * static_cast<std::uint64_t>(each);
-}
-
 }  // namespace
 
 WeightTraffic::Ops WeightTraffic::gather(std::size_t unit, const StageUnit& sizes,
@@ -39,7 +35,7 @@ WeightTraffic::Ops WeightTraffic::gather_all(const Parameters& parameters, const
     const Replicas& replicas = kReplicas[kind];
     if (parameters[kind] == 0 || ops_.ranks_of(replicas.group) < 2) continue;
     out[kind] = ops_.collective(replicas.weights, replicas.group, CollectiveOp::all_gather,
-                                bytes_of(parameters[kind], settings_.model.value_bytes));
+                                bytes_of_values(parameters[kind], settings_.model.value_bytes));
     for (const std::uint32_t before : after) ops_.wait(out[kind], before);
     ops_.wait(out[kind], gathered_[kind]);
     gathered_[kind] = out[kind];
@@ -53,8 +49,8 @@ void WeightTraffic::reduce(std::size_t unit, const StageUnit& sizes, std::uint32
   open_.parameters[1] += sizes.expert_parameters;
   open_.units.push_back(unit);
   open_.after = after;
-  const bool full = bytes_of(open_.parameters[0] + open_.parameters[1],
-                             settings_.step.gradient_bytes) >= settings_.bucket_bytes;
+  const bool full = bytes_of_values(open_.parameters[0] + open_.parameters[1],
+                                    settings_.step.gradient_bytes) >= settings_.bucket_bytes;
   if (full || last || settings_.by.sharding == Sharding::full) close_bucket();
 }
 
@@ -66,7 +62,7 @@ void WeightTraffic::close_bucket() {
     if (open_.parameters[kind] == 0 || ops_.ranks_of(replicas.group) < 2) continue;
     const std::uint32_t call =
         ops_.collective(replicas.gradients, replicas.group, op,
-                        bytes_of(open_.parameters[kind], settings_.step.gradient_bytes));
+                        bytes_of_values(open_.parameters[kind], settings_.step.gradient_bytes));
     ops_.wait(call, open_.after);
     ops_.wait(call, reduced_[kind]);
     reduced_[kind] = call;

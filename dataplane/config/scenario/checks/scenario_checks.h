@@ -1,0 +1,16 @@
+// The rules of a scenario by what they are about. Each function adds its errors to the context.
+#pragma once
+
+#include "dataplane/config/scenario/table_reader.h"
+
+namespace paceline::config {
+
+void check_fabric(const Scenario& scenario, const GivenKeys& given, const Where& start,
+                  ReadContext& context);
+void check_transport(const Scenario& scenario, const GivenKeys& given, const Where& start,
+                     ReadContext& context);
+// Servers and the placement of ranks, and where there is a workload its own keys.
+void check_workload(const Scenario& scenario, const GivenKeys& given, const Where& start,
+                    ReadContext& context);
+
+}  // namespace paceline::config

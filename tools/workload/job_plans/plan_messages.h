@@ -1,0 +1,24 @@
+// What a plan of messages is put together with.
+#pragma once
+
+#include <cstdint>
+
+#include "dataplane/driver/traffic/message_plan.h"
+
+namespace paceline::workload {
+
+inline constexpr std::uint32_t kNoCall = 0xFFFF'FFFF;  // PlannedMessage::collective
+
+// Of the rank itself, for this long; `call` as in PlannedMessage::collective.
+PlannedMessage compute_message(std::uint32_t rank, Picos duration, std::uint32_t call);
+
+// Returns the message's number.
+std::uint32_t add_message(MessagePlan& plan, const PlannedMessage& message);
+
+// A message that takes no time, at which a rank has several others behind it.
+std::uint32_t add_join(MessagePlan& plan, std::uint32_t rank, std::uint32_t call);
+
+// `message` begins when `after` has ended, and what it was to wait for before.
+void add_wait(MessagePlan& plan, std::uint32_t message, std::uint32_t after);
+
+}  // namespace paceline::workload
