@@ -20,6 +20,13 @@ constexpr auto kDescription = Role::description;
 // Slowdown = FCT / ideal FCT on an empty fabric with the real link clock. "Last hop" = egress ports
 // towards hosts. Times and bytes are of virtual time and of the wire.
 constexpr std::array<MetricSpec, kMetricCount> kMetricTable{{
+    {first_token_p99_us, "first_token_p99_us", "first token p99", Unit::micros, kLower, kRatio,
+     kPrimary, true, true,
+     "from the arrival of a request to the last byte that its answer begins with, 99th percentile "
+     "over the requests",
+     true},
+    {first_token_p50_us, "first_token_p50_us", "first token p50", Unit::micros, kLower, kRatio,
+     kExploratory, true, true, "median", true},
     {job_time_us, "job_time_us", "job time", Unit::micros, kLower, kRatio, kPrimary, true, true,
      "from the beginning of a job to the end of its last operation", true},
     {job_exposed_share, "job_exposed_share", "exposed communication", Unit::share, kLower,

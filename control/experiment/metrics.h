@@ -18,6 +18,8 @@
 namespace paceline::experiment {
 
 enum class Metric : std::uint8_t {
+  first_token_p99_us,
+  first_token_p50_us,
   job_time_us,
   job_exposed_share,
   collective_efficiency,
@@ -63,7 +65,7 @@ enum class Metric : std::uint8_t {
   limited_credit,
   limited_port,
 };
-inline constexpr std::size_t kMetricCount = 44;
+inline constexpr std::size_t kMetricCount = 46;
 
 // Which direction is good. `neither`: the number says how an algorithm works, not how well.
 enum class Better : std::uint8_t { higher, lower, neither };
@@ -75,9 +77,10 @@ enum class Compare : std::uint8_t { ratio, difference };
 // The role of a comparison.
 //   primary      decides. A scenario has one: the first primary metric of the table that applies to
 //   it
-//                (the time of a job, else collective efficiency where there is a collective, else
-//                the p99 slowdown of small messages). A primary metric that is not a scenario's
-//                primary is exploratory there.
+//                (the time to the first token where a job has requests, else the time of a job,
+//                else collective efficiency where there is a collective, else the p99 slowdown of
+//                small messages). A primary metric that is not a scenario's primary is exploratory
+//                there.
 //   guardrail    must not get worse; tested one-sided at 1 %.
 //   exploratory  everything else; false discoveries controlled over the whole experiment.
 //   description  printed, never tested.

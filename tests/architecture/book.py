@@ -27,7 +27,7 @@ BUDGET = {
     "docs/daemon.md": 1835,
     "docs/experiments.md": 2200,
     "docs/fidelity.md": 2010,
-    "docs/jobs.md": 2280,
+    "docs/jobs.md": 2400,
     "docs/neighbour.md": 710,
     "docs/operations.md": 1435,
     "docs/performance.md": 605,

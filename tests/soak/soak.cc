@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/soak/world.h"
 
@@ -71,11 +72,23 @@ bool run_seed(const Options& options, std::uint64_t seed, Progress& progress) {
     return true;
   } catch (const Broken& broken) {
     progress.clear();
-    fmt::print("seed {}: FAILED ({}): {}\nreproduce: {}\n", seed, description, broken.what(),
-               reproduction(options, seed));
+    fmt::print("seed {}: FAILED ({}): {}\n", seed, description, broken.what());
     std::fflush(stdout);
     return false;
   }
+}
+
+// Every seed, also behind one that failed.
+int run_seeds(const Options& options) {
+  Progress progress(options);
+  std::vector<std::uint64_t> failed;
+  for (std::uint64_t seed = options.seed; seed != options.seed + options.seeds; ++seed) {
+    if (!run_seed(options, seed, progress)) failed.push_back(seed);
+  }
+  if (failed.empty()) return 0;
+  fmt::print("{} of {} seeds failed; each again, alone:\n", failed.size(), options.seeds);
+  for (const std::uint64_t seed : failed) fmt::print("  {}\n", reproduction(options, seed));
+  return 1;
 }
 
 // --- hashes: the runs of a seed, compared from one build to another ---
@@ -202,11 +215,7 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;
   }
-  Progress progress(options);
-  for (std::uint64_t seed = options.seed; seed != options.seed + options.seeds; ++seed) {
-    if (!run_seed(options, seed, progress)) return 1;
-  }
-  return 0;
+  return run_seeds(options);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "control/experiment/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/comma_list.h"
 #include "dataplane/config/toml/quantity.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
@@ -48,11 +49,8 @@ std::vector<std::string> operations() {
 
 std::vector<std::string> words_of(const std::string& list) {
   std::vector<std::string> words;
-  std::size_t begin = 0;
-  while (begin <= list.size()) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) words.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
+  for (const std::string_view word : config::comma_list(list)) {
+    if (!word.empty()) words.emplace_back(word);
   }
   return words;
 }

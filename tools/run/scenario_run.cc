@@ -103,6 +103,10 @@ void job_metrics(const JobReport& job, experiment::MetricValues& metrics) {
   if (job.took.count < 0) return;
   const auto micros = [](Picos time) { return static_cast<double>(time.count) / 1e6; };
   metrics[Metric::job_time_us] = micros(job.took);
+  if (job.first_tokens.requests != 0) {
+    metrics[Metric::first_token_p50_us] = job.first_tokens.p50_us;
+    metrics[Metric::first_token_p99_us] = job.first_tokens.p99_us;
+  }
   double exposed = 0;
   for (const RankTime& rank : job.ranks) exposed += micros(rank.communicating + rank.waiting);
   if (job.took.count > 0) {

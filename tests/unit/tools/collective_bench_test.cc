@@ -145,6 +145,7 @@ all_to_all
   bruck
   window
   pxn
+  pxn_batched
 broadcast
   chain
   binomial

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,6 +20,7 @@ namespace {
 
 using namespace job_runs;
 using Catch::Matchers::Contains;
+using experiment::Metric;
 using workload::JobOpKind;
 
 std::string requests_of_trace(const std::string& settings) {
@@ -89,6 +91,8 @@ TEST_CASE("first tokens: prefill ranks compute one request at a time", "[jobs]")
   CHECK(report.first_tokens.mean_us == Approx(sum / 400));
   CHECK(report.first_tokens.p50_us == times[199]);
   CHECK(report.first_tokens.p99_us == times[395]);
+  CHECK(run.result.metrics[Metric::first_token_p50_us] == times[199]);
+  CHECK(run.result.metrics[Metric::first_token_p99_us] == times[395]);
   CHECK_THAT(job_text(report), Contains("requests   400, to the first token: mean "));
   CHECK(job_json(report).at("first_token").at("p99_us") == times[395]);
   // The chain that determined the end begins when a request arrives.
@@ -97,6 +101,13 @@ TEST_CASE("first tokens: prefill ranks compute one request at a time", "[jobs]")
   for (std::size_t i = 1; i < report.path.steps.size(); ++i) {
     CHECK(report.path.steps[i].begin == report.path.steps[i - 1].end);
   }
+}
+
+TEST_CASE("first tokens: a job without requests has no such metric", "[jobs]") {
+  const ScenarioRun run = run_job(prepared_job("bytes = \"64KiB\"\n"));
+  CHECK(run.result.metrics[Metric::job_time_us] > 0);
+  CHECK(std::isnan(run.result.metrics[Metric::first_token_p50_us]));
+  CHECK(std::isnan(run.result.metrics[Metric::first_token_p99_us]));
 }
 
 }  // namespace

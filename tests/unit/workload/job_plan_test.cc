@@ -151,7 +151,7 @@ std::uint64_t bytes_of_all_ranks(Op op, std::uint32_t n, std::uint64_t bytes) {
 }
 bool sends_the_least(std::string_view algorithm, Op op) {
   return algorithm != "recursive_doubling" && algorithm != "scatter_all_gather" &&
-         algorithm != "pxn" && (algorithm != "bruck" || op == Op::all_gather);
+         !algorithm.starts_with("pxn") && (algorithm != "bruck" || op == Op::all_gather);
 }
 
 void check_lanes(const PlanCase& c, const PlannedCase& planned) {

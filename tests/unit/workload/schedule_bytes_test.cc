@@ -196,11 +196,14 @@ TEST_CASE("schedule bytes: all-to-all", "[schedules]") {
       CAPTURE(g);
       const std::uint64_t block = sizes.even / n;
       const std::uint64_t h = n / g;
-      const Schedule s = built(Op::all_to_all, "pxn", {n, g});
-      for (const std::uint64_t b : bytes_sent_to(s, g, false, sizes.even))
-        CHECK(b == g * (h - 1) * block);
-      for (const std::uint64_t b : bytes_sent_to(s, g, true, sizes.even))
-        CHECK(b == (g - 1) * block + (g - 1) * (h - 1) * block);
+      for (const char* name : {"pxn", "pxn_batched"}) {
+        CAPTURE(name);
+        const Schedule s = built(Op::all_to_all, name, {n, g});
+        for (const std::uint64_t b : bytes_sent_to(s, g, false, sizes.even))
+          CHECK(b == g * (h - 1) * block);
+        for (const std::uint64_t b : bytes_sent_to(s, g, true, sizes.even))
+          CHECK(b == (g - 1) * block + (g - 1) * (h - 1) * block);
+      }
     }
   }
 }

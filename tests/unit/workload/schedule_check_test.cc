@@ -82,6 +82,7 @@ TEST_CASE("schedule check: a missing wait is found", "[schedules]") {
                                       {Op::all_gather, "ring"},
                                       {Op::all_gather, "doubling_far"},
                                       {Op::all_to_all, "pxn"},
+                                      {Op::all_to_all, "pxn_batched"},
                                       {Op::broadcast, "chain"},
                                       {Op::reduce, "chain"},
                                       {Op::reduce, "binomial"}}) {

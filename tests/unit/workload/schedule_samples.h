@@ -40,7 +40,7 @@ inline bool needs_power_of_two(std::string_view algorithm) {
 
 inline bool depends_on_servers(std::string_view algorithm) {
   return algorithm == "two_level_ring" || algorithm == "rail_rings" || algorithm == "double_tree" ||
-         algorithm == "nccl" || algorithm == "pxn";
+         algorithm == "nccl" || algorithm == "pxn" || algorithm == "pxn_batched";
 }
 
 // GPUs per server to try: all divisors where they matter. A ring for each is many transfers.

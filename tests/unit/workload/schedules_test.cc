@@ -138,6 +138,7 @@ TEST_CASE("schedules: steps in a row are those of the published algorithms", "[s
       // A tree over n / g servers of depth ceil(log2 n / g), a chain of g - 1 below each of them.
       CHECK(steps(Op::all_reduce, "double_tree", g) == 2 * (log2_up(n / g) + g - 1));
       CHECK(steps(Op::all_to_all, "pxn", g) == (g > 1 && g < n ? 2 : 1));
+      CHECK(steps(Op::all_to_all, "pxn_batched", g) == (g > 1 && g < n ? 2 : 1));
     }
     CHECK(steps(Op::all_reduce, "halving_doubling_near") == 2 * floor_log + folded);
     CHECK(steps(Op::all_reduce, "halving_doubling_far") == 2 * floor_log + folded);
@@ -225,18 +226,22 @@ TEST_CASE("schedules: NCCL's order of all-to-all rounds", "[schedules]") {
 
 TEST_CASE("schedules: PXN crosses no rail and sends to the servers' ranks of the own rail",
           "[schedules]") {
-  for (const auto& [g, h] : {std::pair{4U, 3U}, {8U, 4U}, {2U, 5U}, {1U, 6U}, {6U, 1U}}) {
-    CAPTURE(g, h);
-    const Schedule s = built(CollectiveOp::all_to_all, "pxn", {g * h, g});
-    for (std::uint32_t r = 0; r < g * h; ++r) {
-      std::vector<std::uint32_t> messages(h, 0);
-      for (const std::uint32_t to : peers_of(s, r)) {
-        if (to / g == r / g) continue;
-        REQUIRE(to % g == r % g);
-        ++messages[to / g];
+  for (const auto& [g, h] :
+       {std::pair{4U, 3U}, {8U, 4U}, {2U, 5U}, {1U, 6U}, {6U, 1U}, {12U, 3U}, {16U, 2U}}) {
+    for (const std::string_view name : {"pxn", "pxn_batched"}) {
+      CAPTURE(g, h, name);
+      const Schedule s = built(CollectiveOp::all_to_all, name, {g * h, g});
+      const std::uint32_t each = name == "pxn" ? g : (g + 7) / 8;  // a batch has at most eight
+      for (std::uint32_t r = 0; r < g * h; ++r) {
+        std::vector<std::uint32_t> messages(h, 0);
+        for (const std::uint32_t to : peers_of(s, r)) {
+          if (to / g == r / g) continue;
+          REQUIRE(to % g == r % g);
+          ++messages[to / g];
+        }
+        for (std::uint32_t server = 0; server < h; ++server)
+          CHECK(messages[server] == (server == r / g ? 0 : each));
       }
-      for (std::uint32_t server = 0; server < h; ++server)
-        CHECK(messages[server] == (server == r / g ? 0 : g));
     }
   }
 }

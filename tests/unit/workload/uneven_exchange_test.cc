@@ -309,7 +309,7 @@ const std::string kNotDirect =
     "\"nccl\", \"linear_shift\", \"pairwise_xor\" or \"window\"";
 
 TEST_CASE("uneven all-to-alls: schedules that pass blocks on are refused", "[workload][jobs]") {
-  for (const std::string algorithm : {"bruck", "pxn"}) {
+  for (const std::string algorithm : {"bruck", "pxn", "pxn_batched"}) {
     CollectiveSettings settings = settings_with(Op::all_to_all, algorithm);
     const Job job = job_of_draw(8, 8'000, 0, false);
     CHECK(errors_of_plan(job, settings, 2) == Lines{});

@@ -10,6 +10,7 @@
 
 #include "control/experiment/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/comma_list.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
 #include "tools/collective/tune/nccl_table.h"
@@ -36,11 +37,7 @@ struct CollectiveTuneOptions {
 std::vector<workload::CollectiveOp> read_operations(const std::string& list,
                                                     std::vector<std::string>& errors) {
   std::vector<workload::CollectiveOp> ops;
-  std::size_t begin = 0;
-  while (begin <= list.size()) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string name = list.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string_view name : config::comma_list(list)) {
     const auto op = workload::find_collective_op(name);
     if (!op) {
       errors.push_back(fmt::format(

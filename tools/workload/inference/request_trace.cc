@@ -9,8 +9,10 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "dataplane/base/json_limits.h"
+#include "dataplane/config/toml/comma_list.h"
 #include "tools/workload/files/foreign_format.h"
 #include "tools/workload/files/text_table.h"
 #include "tools/workload/inference/azure_time.h"
@@ -23,6 +25,7 @@ namespace {
 using TraceJson = nlohmann::json;
 
 constexpr std::string_view kAzureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens";
+constexpr std::size_t kAzureColumns = 3;
 constexpr std::int64_t kTicksPerMilli = kTicksPerSecond / 1000;
 constexpr std::uint64_t kMostTraceMillis = kMostJobNanos / 1'000'000;
 constexpr std::uint64_t kMostBlockNumber = 0xFFFF'FFFF'FFFF'FFFF;
@@ -184,15 +187,10 @@ class RequestTraceParser {
   void azure_line() {
     // A number may have lost its last digits.
     if (!ended_) return wrong("this line has no end: expected a line break behind the last one");
-    std::array<std::string_view, 3> fields;
-    std::size_t count = 0;
-    for (std::size_t at = 0; at <= line_.size(); ++count) {
-      const std::size_t comma = std::min(line_.find(',', at), line_.size());
-      if (count < fields.size()) fields[count] = line_.substr(at, comma - at);
-      at = comma + 1;
-    }
-    if (count != fields.size()) {
-      return wrong(fmt::format("{} columns: expected {}: {}", count, fields.size(), kAzureHeader));
+    const std::vector<std::string_view> fields = config::comma_list(line_);
+    if (fields.size() != kAzureColumns) {
+      return wrong(
+          fmt::format("{} columns: expected {}: {}", fields.size(), kAzureColumns, kAzureHeader));
     }
     const std::optional<std::int64_t> time = parse_azure_time(fields[0]);
     if (!time) {

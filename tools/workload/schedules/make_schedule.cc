@@ -62,6 +62,7 @@ constexpr std::array kAllToAll{
     Algorithm{"bruck", bruck_all_to_all_schedule},
     Algorithm{"window", window_all_to_all_schedule},
     Algorithm{"pxn", pxn_all_to_all_schedule},
+    Algorithm{"pxn_batched", pxn_batched_all_to_all_schedule},
 };
 constexpr std::array kBroadcast{
     Algorithm{"chain", chain_broadcast_schedule, Growth::linear},

@@ -10,6 +10,8 @@ namespace paceline::workload {
 
 namespace {
 
+constexpr std::uint32_t kMostInBatch = 8;  // NCCL's messages of one peer that go as one
+
 enum class RoundWait : std::uint8_t { send, send_and_receive };
 
 // Rounds in each of which every rank sends to one peer and receives from one. Round i waits for the
@@ -23,6 +25,20 @@ struct PeerRounds {
 // Straight from the input of a rank to the result of another.
 void add_direct(ScheduleBuilder& builder, std::uint32_t from, std::uint32_t to) {
   builder.add({.block = to, .source = to, .target = from, .source_buffer = ScheduleBuffer::input});
+}
+
+// From the input of a rank to a place at the relay of its block, and on from there.
+void add_to_relay(ScheduleBuilder& builder, std::uint32_t to, std::uint32_t place) {
+  builder.add({.block = to,
+               .source = to,
+               .target = place,
+               .source_buffer = ScheduleBuffer::input,
+               .target_buffer = ScheduleBuffer::scratch});
+}
+void add_from_relay(ScheduleBuilder& builder, std::uint32_t from, std::uint32_t to,
+                    std::uint32_t place) {
+  builder.add(
+      {.block = to, .source = place, .target = from, .source_buffer = ScheduleBuffer::scratch});
 }
 
 Schedule run_peer_rounds(std::uint32_t n, const PeerRounds& rounds) {
@@ -168,14 +184,43 @@ Schedule pxn_all_to_all_schedule(const GroupShape& group, const ScheduleOptions&
         const std::uint32_t relay = r / g * g + local;
         const std::uint32_t place = (far - 1) * (g - 1) + i - 1;
         builder.begin(r, relay);
-        builder.add({.block = to,
-                     .source = to,
-                     .target = place,
-                     .source_buffer = ScheduleBuffer::input,
-                     .target_buffer = ScheduleBuffer::scratch});
+        add_to_relay(builder, to, place);
         builder.begin(relay, to);
-        builder.add(
-            {.block = to, .source = place, .target = r, .source_buffer = ScheduleBuffer::scratch});
+        add_from_relay(builder, r, to, place);
+      }
+    }
+  }
+  return builder.finish();
+}
+
+// The same, but along the rail a server's blocks for one receiver are a message, up to eight of
+// them, as NCCL sends them. It begins when all of them have arrived.
+Schedule pxn_batched_all_to_all_schedule(const GroupShape& group, const ScheduleOptions&) {
+  const std::uint32_t n = group.ranks;
+  const std::uint32_t g = group.per_server;
+  const std::uint32_t servers = n / g;
+  ScheduleBuilder builder(CollectiveOp::all_to_all, n, n, (g - 1) * (servers - 1));
+  const auto place = [g](std::uint32_t far, std::uint32_t source, std::uint32_t relay) {
+    return (far - 1) * (g - 1) + source - (source > relay ? 1 : 0);
+  };
+  for (std::uint32_t far = 0; far < servers; ++far) {
+    for (std::uint32_t r = 0; r < n; ++r) {
+      for (std::uint32_t i = 1; i < g; ++i) {
+        const std::uint32_t local = (r + i) % g;
+        const std::uint32_t to = (r / g + far) % servers * g + local;
+        builder.begin(r, r / g * g + local);
+        far == 0 ? add_direct(builder, r, to) : add_to_relay(builder, to, place(far, r % g, local));
+      }
+    }
+    for (std::uint32_t r = 0; far != 0 && r < n; ++r) {
+      const std::uint32_t to = (r + far * g) % n;
+      for (std::uint32_t source = 0; source < g; ++source) {
+        if (source % kMostInBatch == 0) builder.begin(r, to);
+        if (source == r % g) {
+          add_direct(builder, r, to);
+        } else {
+          add_from_relay(builder, r / g * g + source, to, place(far, source, r % g));
+        }
       }
     }
   }

@@ -43,6 +43,7 @@ Schedule nccl_all_to_all_schedule(const GroupShape& group, const ScheduleOptions
 Schedule window_all_to_all_schedule(const GroupShape& group, const ScheduleOptions& options);
 Schedule bruck_all_to_all_schedule(const GroupShape& group, const ScheduleOptions& options);
 Schedule pxn_all_to_all_schedule(const GroupShape& group, const ScheduleOptions& options);
+Schedule pxn_batched_all_to_all_schedule(const GroupShape& group, const ScheduleOptions& options);
 
 // rooted_schedules.cc
 Schedule chain_broadcast_schedule(const GroupShape& group, const ScheduleOptions& options);
