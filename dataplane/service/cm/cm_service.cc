@@ -130,6 +130,7 @@ CmCounts CmService::counts(std::uint32_t owner) const {
     if (socket.owner != owner) continue;
     ++out.channels;
     out.ids += manager_.ids_of(channel);
+    out.listeners += manager_.listeners_of(channel);
   }
   return out;
 }

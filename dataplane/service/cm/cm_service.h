@@ -25,6 +25,7 @@ namespace paceline::service::cm {
 struct CmCounts {
   std::size_t channels = 0;
   std::size_t ids = 0;
+  std::size_t listeners = 0;  // among the ids
 };
 
 class CmService {
@@ -52,7 +53,6 @@ class CmService {
   Ran run(std::uint32_t owner, const UcmRequest& request);
 
   CmCounts counts(std::uint32_t owner) const;
-  CmCounts counts() const { return {manager_.channels(), manager_.ids()}; }
 
  private:
   struct Socket {

@@ -198,7 +198,7 @@ Json session_of(Service& service, const Session& session) {
   }
   if (session.manages_connections()) {
     const cm::CmCounts cm = session.cm_counts();
-    out["cm"] = {{"channels", cm.channels}, {"ids", cm.ids}};
+    out["cm"] = {{"channels", cm.channels}, {"ids", cm.ids}, {"listeners", cm.listeners}};
   }
   out["queue_pairs"] = session.queue_pairs();
   out["completion_queues"] = session.completion_queues();

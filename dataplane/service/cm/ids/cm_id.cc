@@ -53,6 +53,7 @@ int CmId::claim(const NicBook& nics, PortTable& ports, const SocketAddress& addr
   claim.own_family_only = options_.own_family_only;
   std::optional<std::size_t> nic;
   if (!address.any()) {
+    if (address.loopback()) return ENODEV;
     nic = nics.owner(address.ip);
     if (!nic || !sees(seen_, *nic)) return EADDRNOTAVAIL;
     if (space_ == PortSpace::ipoib) return EINVAL;  // IP over InfiniBand
@@ -92,9 +93,12 @@ int CmId::resolve_address(const NicBook& nics, PortTable& ports, const SocketAdd
   if (source_.family != destination.family) return EINVAL;
   SocketAddress to = destination;
   // As Linux has it: no address is that of this host.
-  if (to.any()) to.ip = nics.first_address(nic_ ? nic_ : seen_, to.v4()).value_or(to.ip);
-  const std::optional<std::size_t> nic =
-      nic_ ? (nics.reaches(*nic_, to.ip) ? nic_ : std::nullopt) : nics.way_to(seen_, to.ip);
+  if (to.any()) {
+    if (const auto own = nics.first(nic_ ? nic_ : seen_, to.v4())) {
+      to.ip = *nics.address_of(*own, to.v4());
+    }
+  }
+  const std::optional<std::size_t> nic = nics.way_to(nic_ ? nic_ : seen_, to.ip);
   if (!nic) {
     out = event(EventKind::address_error, -EHOSTUNREACH);
     return 0;

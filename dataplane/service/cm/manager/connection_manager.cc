@@ -36,6 +36,12 @@ std::size_t ConnectionManager::ids_of(std::uint32_t channel) const {
   return at == channels_.end() ? 0 : at->second.ids;
 }
 
+std::size_t ConnectionManager::listeners_of(std::uint32_t channel) const {
+  return static_cast<std::size_t>(std::count_if(ids_.begin(), ids_.end(), [&](const auto& one) {
+    return one.second.channel == channel && one.second.id.state() == CmId::State::listening;
+  }));
+}
+
 std::optional<Event> ConnectionManager::next_event(std::uint32_t channel) {
   const auto at = channels_.find(channel);
   if (at == channels_.end() || at->second.events.empty()) return std::nullopt;

@@ -68,9 +68,8 @@ class ConnectionManager {
   void expire(Nanos now);
 
   const NicBook& nics() const { return nics_; }
-  std::size_t ids() const { return ids_.size(); }
-  std::size_t channels() const { return channels_.size(); }
   std::size_t ids_of(std::uint32_t channel) const;
+  std::size_t listeners_of(std::uint32_t channel) const;
 
  private:
   struct Channel {

@@ -11,6 +11,10 @@ void each_gid(const attach::NicInfo& nic, Use use) {
   }
 }
 
+bool is_group(const wire::IpAddress& address) {
+  return address.is_v4() ? address.v4_value() >> 28 == 0xE : address.bytes[0] == std::byte{0xFF};
+}
+
 }  // namespace
 
 std::optional<std::size_t> NicBook::owner(const wire::IpAddress& address) const {
@@ -39,16 +43,16 @@ std::optional<wire::IpAddress> NicBook::address_of(std::size_t nic, bool v4) con
   return found;
 }
 
-std::optional<wire::IpAddress> NicBook::first_address(const Visible& visible, bool v4) const {
+std::optional<std::size_t> NicBook::first(const Visible& visible, bool v4) const {
   for (std::size_t i = 0; i < nics_.size(); ++i) {
-    if (!sees(visible, i)) continue;
-    if (const auto found = address_of(i, v4)) return found;
+    if (sees(visible, i) && address_of(i, v4)) return i;
   }
   return std::nullopt;
 }
 
 std::optional<std::size_t> NicBook::way_to(const Visible& visible,
                                            const wire::IpAddress& to) const {
+  if (is_group(to)) return first(visible, to.is_v4());
   const std::optional<std::size_t> at = owner(to);
   for (std::size_t i = 0; i < nics_.size(); ++i) {
     if (i != at && sees(visible, i) && address_of(i, to.is_v4()) && reaches(i, to)) return i;

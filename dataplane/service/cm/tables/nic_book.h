@@ -42,10 +42,10 @@ class NicBook {
   std::uint8_t gid_index(std::size_t nic, const wire::IpAddress& address) const;
   // The first address of that family.
   std::optional<wire::IpAddress> address_of(std::size_t nic, bool v4) const;
-  // That of the first instance that is seen and has one.
-  std::optional<wire::IpAddress> first_address(const Visible& visible, bool v4) const;
+  // The first instance that is seen and has an address of that family.
+  std::optional<std::size_t> first(const Visible& visible, bool v4) const;
   // By which instance a program reaches `to`: one without this address if there is one, so that
-  // packets cross the fabric; else the one that has it.
+  // packets cross the fabric; else the one that has it. A multicast group is reached by the first.
   std::optional<std::size_t> way_to(const Visible& visible, const wire::IpAddress& to) const;
   // Payload bytes of a packet, as enum ibv_mtu; the rate of the link, as enum ibv_rate.
   std::uint8_t mtu_code(std::size_t nic) const;

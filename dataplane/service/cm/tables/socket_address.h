@@ -28,6 +28,11 @@ struct SocketAddress {
   bool none() const { return family == 0; }
   bool any() const { return ip.is_unspecified(); }
   bool v4() const { return family == AF_INET; }
+  // Of the machine itself, which is no NIC's.
+  bool loopback() const {
+    if (ip.is_v4()) return ip.v4_value() >> 24 == 127;
+    return ip.high() == 0 && ip.low() == 1;
+  }
 };
 
 // sockaddr_storage, and struct sockaddr_ib of the kernel.
