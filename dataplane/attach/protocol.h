@@ -359,8 +359,8 @@ struct MulticastRequest {
 
 // --- rdma_cm (dataplane/service/cm) ---
 
-// cm_channel replies HandleBody and descriptor 0: what the program takes for /dev/infiniband/rdma_cm.
-// It is readable, one byte, while an event waits. The channel ends when it is closed.
+// cm_channel replies HandleBody and descriptor 0, in place of /dev/infiniband/rdma_cm: readable,
+// one byte, while an event waits. The channel ends when it is closed.
 
 // Followed by `body_bytes` bytes of a command of <rdma/rdma_user_cm.h>, behind its header, and by
 // `option_bytes` bytes of the value of an option.
@@ -380,6 +380,6 @@ struct CmReply {
   std::uint8_t other_drained = 0;
   std::uint8_t reserved[2] = {};
 };
-inline constexpr std::size_t kMaxCmBytes = 1024;  // of a command's body, of an option, of a response
+inline constexpr std::size_t kMaxCmBytes = 1024;  // of a body, of an option, of a response
 
 }  // namespace paceline::attach

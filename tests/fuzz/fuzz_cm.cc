@@ -1,11 +1,11 @@
 // libFuzzer target for the connection manager: bytes that arrive as a management datagram, and
-// commands as a program writes them, several in a row. The first byte of the input chooses which. It
-// promises that a message that is read is written as it was read, and that afterwards every id goes
-// with its channel.
+// commands as a program writes them, several in a row. The first byte of the input chooses which.
+// It promises that a message that is read is written as it was read, and that afterwards every id
+// goes with its channel.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <algorithm>
 #include <span>
 
 #include "dataplane/service/cm/abi/ucm_commands.h"

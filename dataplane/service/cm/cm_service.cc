@@ -19,9 +19,9 @@ namespace {
 // Communication ids and first PSNs are nothing that a stranger foretells.
 std::uint64_t drawn_seed() {
   std::uint64_t seed = 0;
-  return ::getrandom(&seed, sizeof seed, 0) == sizeof seed ? seed
-                                                           : static_cast<std::uint64_t>(
-                                                                 steady_time().count);
+  return ::getrandom(&seed, sizeof seed, 0) == sizeof seed
+             ? seed
+             : static_cast<std::uint64_t>(steady_time().count);
 }
 
 }  // namespace
@@ -50,16 +50,15 @@ int CmService::open_channel(std::uint32_t owner, const Visible& seen, Allowance&
   return 0;
 }
 
-// It becomes readable when the program has closed its end; what a program writes there is no command
-// (those come by cm_command), and ends the channel, too.
+// It becomes readable when the program has closed its end; what a program writes there is no
+// command (those come by cm_command), and ends the channel, too.
 void CmService::watch(std::uint32_t channel) {
-  sockets_.at(channel).end.async_wait(
-      boost::asio::posix::stream_descriptor::wait_read,
-      [this, channel](const boost::system::error_code& error) {
-        if (error || !sockets_.contains(channel)) return;
-        close(channel);
-        settle();
-      });
+  sockets_.at(channel).end.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                                      [this, channel](const boost::system::error_code& error) {
+                                        if (error || !sockets_.contains(channel)) return;
+                                        close(channel);
+                                        settle();
+                                      });
 }
 
 void CmService::close(std::uint32_t channel) {

@@ -2,9 +2,9 @@
 // control thread.
 //
 // A channel is a pair of sockets. The program has one of them as its descriptor of
-// /dev/infiniband/rdma_cm, and it is readable, one byte, as long as an event waits; so poll(), epoll
-// and a blocking read see what they would see of the kernel's device. This end sees when the last
-// descriptor of the other has gone, in whichever process it was.
+// /dev/infiniband/rdma_cm, and it is readable, one byte, as long as an event waits; so poll(),
+// epoll and a blocking read see what they would see of the kernel's device. This end sees when the
+// last descriptor of the other has gone, in whichever process it was.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -253,7 +253,9 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
   }
   Json list = Json::array();
   for (const Session* session : sessions) {
-    if ((!session->place() && !session->manages_connections()) || (only && *only != session->peer().user)) continue;
+    if ((!session->place() && !session->manages_connections()) ||
+        (only && *only != session->peer().user))
+      continue;
     list.push_back(session_of(service, *session));
   }
   const Json all = {{"schema", 1},

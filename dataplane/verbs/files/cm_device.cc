@@ -61,7 +61,8 @@ struct Marks {
   bool has(int file) const {
     if (file < 0 || file >= kMarked) return file >= 0;
     return (bits[static_cast<std::size_t>(file) / 64].load(std::memory_order_relaxed) >>
-                (file % 64) & 1U) != 0;
+                (file % 64) &
+            1U) != 0;
   }
 };
 
@@ -82,7 +83,8 @@ Process& process() {
     for (auto& [file, channel] : fresh->channels) channel.inherited = true;
     seen->table.unlock();
   }
-  // The parent's connection is not closed: a descriptor of that number may be the child's own by now.
+  // The parent's connection is not closed: a descriptor of that number may be the child's own by
+  // now.
   if (current.compare_exchange_strong(seen, fresh.get())) return *fresh.release();
   return *current.load(std::memory_order_acquire);
 }
@@ -215,8 +217,8 @@ int ask(int file, const Channel& channel, const Command& command) {
   }
   int other = -1;
   if (command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) {
-    other = static_cast<int>(
-        read_at<std::uint32_t>(command.body, offsetof(rdma_ucm_migrate_id, fd)));
+    other =
+        static_cast<int>(read_at<std::uint32_t>(command.body, offsetof(rdma_ucm_migrate_id, fd)));
     if (const auto from = channel_of(other)) request.other_channel = from->handle;
   }
   request.body_bytes = static_cast<std::uint32_t>(command.body.size());
@@ -274,7 +276,7 @@ int CmDevice::open(int flags) {
   try {
     file = open_channel(flags);
     if (file < 0) {
-      verbs::say(std::string("rdma_cm (/dev/infiniband/rdma_cm): the service says: ") +
+      verbs::say(std::string("rdma_cm: the service opens no /dev/infiniband/rdma_cm: ") +
                  std::strerror(-file));
     }
   } catch (const std::bad_alloc&) {

@@ -170,7 +170,8 @@ TEST_CASE("who takes its time says so when it is asked again") {
   out = {};
   ends.active.receive(kStart, mra, out);
   REQUIRE(out.send.empty());
-  REQUIRE(ends.active.deadline().count == kStart.count + (std::int64_t{4096} << mra.service_timeout));
+  REQUIRE(ends.active.deadline().count ==
+          kStart.count + (std::int64_t{4096} << mra.service_timeout));
 }
 
 TEST_CASE("lost answers are sent again when the question is") {

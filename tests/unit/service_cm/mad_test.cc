@@ -1,5 +1,6 @@
-// The bytes of CM messages. The golden ones follow the specification's tables. tshark's dissector read
-// those of REQ, REJ, REP, RTU, DREQ and DREP as they are set here; it knows neither MRA nor SIDR.
+// The bytes of CM messages. The golden ones follow the specification's tables. tshark's dissector
+// read those of REQ, REJ, REP, RTU, DREQ and DREP as they are set here; it knows neither MRA nor
+// SIDR.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -70,11 +71,9 @@ constexpr Attribute kAll[] = {Attribute::req,  Attribute::mra,      Attribute::r
 TEST_CASE("a REQ is as the specification lays it out") {
   const MadBytes bytes = build_mad(example(Attribute::req));
   REQUIRE(hex(bytes, 0, 24) == "010702030000000001020304050607080010000000000000");
-  REQUIRE(hex(bytes, 24, 32) ==
-          "11121314000000000000000001061c06020000fffe0000010000000001234567");
+  REQUIRE(hex(bytes, 24, 32) == "11121314000000000000000001061c06020000fffe0000010000000001234567");
   REQUIRE(hex(bytes, 56, 24) == "0000310400000005000000a3abcdefafffff36f8ffffffff");
-  REQUIRE(hex(bytes, 80, 32) ==
-          "00000000000000000000ffff0a00000100000000000000000000ffff0a000002");
+  REQUIRE(hex(bytes, 80, 32) == "00000000000000000000ffff0a00000100000000000000000000ffff0a000002");
   REQUIRE(hex(bytes, 112, 8) == "0000000f68403088");
   // Of RDMA IP connection management: version, family, source port, addresses, then the program's.
   REQUIRE(hex(bytes, 164, 37) ==

@@ -155,7 +155,8 @@ TEST_CASE("datagrams look their peer up, and are told what to send with") {
   offer.qp_number = 55;
   REQUIRE(w.manager.accept(kNow, asked, offer, 0) == 0);
   const Event told = w.event(channel);
-  REQUIRE((told.kind == EventKind::established && told.qp_number == 55 && told.qkey == 0x0123'4567));
+  REQUIRE(
+      (told.kind == EventKind::established && told.qp_number == 55 && told.qkey == 0x0123'4567));
   REQUIRE(told.path.destination == wire::IpAddress::v4(0x0A00'0002));
   ask(10);
   const Event nobody = w.event(channel);

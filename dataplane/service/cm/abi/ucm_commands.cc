@@ -58,8 +58,7 @@ Offer offer_of(const rdma_ucm_conn_param& param) {
   out.flow_control = param.flow_control;
   out.retry_count = std::min<std::uint8_t>(7, param.retry_count);
   out.rnr_retry_count = std::min<std::uint8_t>(7, param.rnr_retry_count);
-  out.private_data =
-      std::as_bytes(std::span(param.private_data)).first(param.private_data_len);
+  out.private_data = std::as_bytes(std::span(param.private_data)).first(param.private_data_len);
   return out;
 }
 
@@ -208,8 +207,8 @@ void UcmCommands::resolve_address(Nanos, const UcmRequest& request, UcmResult& o
   if (!destination || (!source && cmd.src_size != 0) || cmd.reserved != 0) {
     out.error = EINVAL;
   } else if (CmId* const id = find(request, cmd.id, out)) {
-    out.error = manager_.resolve_address(
-        *id, cmd.src_size == 0 ? SocketAddress{} : *source, *destination);
+    out.error =
+        manager_.resolve_address(*id, cmd.src_size == 0 ? SocketAddress{} : *source, *destination);
   }
 }
 
@@ -336,8 +335,8 @@ void UcmCommands::set_option(Nanos, const UcmRequest& request, UcmResult& out) {
   out.error = EINVAL;
   if (cmd.level != RDMA_OPTION_ID) {
     // Routes are those of the fabric: librdmacm then asks for one with RESOLVE_ROUTE.
-    out.error = cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH ? EOPNOTSUPP
-                                                                                  : ENOSYS;
+    out.error =
+        cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH ? EOPNOTSUPP : ENOSYS;
     return;
   }
   const auto byte = option_value<std::uint8_t>(request.option);

@@ -1,6 +1,6 @@
 // The commands that librdmacm writes to /dev/infiniband/rdma_cm (<rdma/rdma_user_cm.h>, ABI version
-// 4), carried out by the connection manager. Each has the errno that Linux's rdma_ucm gives; what is
-// not offered (multicast) gets EOPNOTSUPP.
+// 4), carried out by the connection manager. Each has the errno that Linux's rdma_ucm gives; what
+// is not offered (multicast) gets EOPNOTSUPP.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace paceline::service::cm {
 
 struct UcmRequest {
   std::uint32_t channel = 0;
-  std::uint32_t command = 0;          // RDMA_USER_CM_CMD_*
-  std::span<const std::byte> body{};  // behind the header, as many bytes as that says
-  std::size_t room = 0;               // for the response
+  std::uint32_t command = 0;            // RDMA_USER_CM_CMD_*
+  std::span<const std::byte> body{};    // behind the header, as many bytes as that says
+  std::size_t room = 0;                 // for the response
   std::span<const std::byte> option{};  // SET_OPTION: the value
   std::uint32_t other_channel = 0;      // MIGRATE_ID: the channel behind the descriptor; 0: none
 };

@@ -184,8 +184,8 @@ int CmId::accept(Nanos now, const std::optional<Offer>& offer, std::uint32_t qke
     if (!asked_ || size > private_bytes(Attribute::sidr_rep)) return EINVAL;
     if (qkey_ != 0 && qkey != 0 && qkey_ != qkey) return EINVAL;
     if (qkey_ == 0) qkey_ = qkey != 0 ? qkey : kDefaultQkey;
-    Mad answer = lookup_answer(sidr_status::success, offer ? offer->private_data
-                                                           : std::span<const std::byte>{});
+    Mad answer = lookup_answer(sidr_status::success,
+                               offer ? offer->private_data : std::span<const std::byte>{});
     answer.qp_number = offer ? offer->qp_number : 0;
     answer.qkey = qkey_;
     out.send.push_back(answer);
@@ -251,8 +251,7 @@ int CmId::qp_attributes(std::uint32_t state, QpAttributes& out) const {
       if (!connection_->knows_peer()) return EINVAL;
       out.mask |= IBV_QP_SQ_PSN;
       if (rc) {
-        out.mask |=
-            IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+        out.mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
       }
       return 0;
     default:

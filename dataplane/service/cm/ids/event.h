@@ -34,7 +34,8 @@ struct PeerPath {
 
 struct Event {
   EventKind kind = EventKind::address_resolved;
-  int status = 0;  // 0; a negative errno; of the other end: the reason of a REJ, the status of a SIDR_REP
+  int status =
+      0;  // 0; a negative errno; of the other end: the reason of a REJ, the status of a SIDR_REP
   std::uint32_t counts_for = 0;  // the id whose program is told; of a request: the listener
   std::uint32_t id = 0;          // the same, but of a request: the new id
   std::uint64_t cookie = 0;      // what the program calls counts_for

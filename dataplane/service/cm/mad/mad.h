@@ -1,6 +1,6 @@
 // Messages of communication management: management datagrams of 256 bytes, class 0x07, to queue
-// pair 1 (InfiniBand Architecture Specification, volume 1, release 1.4: 13.4 the common header, 12.6
-// the attributes). No automatic path migration: LAP and APR are not read.
+// pair 1 (InfiniBand Architecture Specification, volume 1, release 1.4: 13.4 the common
+// header, 12.6 the attributes). No automatic path migration: LAP and APR are not read.
 #pragma once
 
 #include <array>
@@ -69,23 +69,23 @@ struct Mad {
   std::uint32_t local_id = 0;   // communication id of who sends; SIDR: the request id
   std::uint32_t remote_id = 0;  // of who receives
   std::uint64_t service_id = 0;
-  std::uint64_t guid = 0;       // of the sending channel adapter
+  std::uint64_t guid = 0;  // of the sending channel adapter
   std::uint32_t qkey = 0;
   std::uint32_t qp_number = 0;  // DREQ: the receiver's, else the sender's
   std::uint32_t starting_psn = 0;
   std::uint16_t partition_key = 0;
-  std::uint16_t reason = 0;            // REJ
-  About about = About::req;            // REJ, MRA
-  std::uint8_t status = 0;             // SIDR_REP
-  std::uint8_t service_timeout = 0;    // MRA: 4.096 us * 2^value
-  std::uint8_t service_type = 0;       // REQ: 0 RC, 1 UC
+  std::uint16_t reason = 0;          // REJ
+  About about = About::req;          // REJ, MRA
+  std::uint8_t status = 0;           // SIDR_REP
+  std::uint8_t service_timeout = 0;  // MRA: 4.096 us * 2^value
+  std::uint8_t service_type = 0;     // REQ: 0 RC, 1 UC
   std::uint8_t responder_resources = 0;
   std::uint8_t initiator_depth = 0;
-  std::uint8_t flow_control = 0;       // 1 bit
-  std::uint8_t retry_count = 0;        // 3 bits
-  std::uint8_t rnr_retry_count = 0;    // 3 bits
-  std::uint8_t shared_receives = 0;    // 1 bit
-  std::uint8_t path_mtu = 0;           // 4 bits, enum ibv_mtu
+  std::uint8_t flow_control = 0;             // 1 bit
+  std::uint8_t retry_count = 0;              // 3 bits
+  std::uint8_t rnr_retry_count = 0;          // 3 bits
+  std::uint8_t shared_receives = 0;          // 1 bit
+  std::uint8_t path_mtu = 0;                 // 4 bits, enum ibv_mtu
   std::uint8_t remote_response_timeout = 0;  // REQ, 5 bits
   std::uint8_t local_response_timeout = 0;   // likewise
   std::uint8_t most_retries = 0;             // REQ, 4 bits: of CM messages

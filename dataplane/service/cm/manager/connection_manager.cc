@@ -100,8 +100,8 @@ int ConnectionManager::destroy(Nanos now, std::uint32_t channel, std::uint32_t i
   return 0;
 }
 
-// Its last message is sent, and its events that nobody has seen go with it; so do the ids of requests
-// that nobody has seen.
+// Its last message is sent, and its events that nobody has seen go with it; so do the ids of
+// requests that nobody has seen.
 void ConnectionManager::erase(Nanos now, std::uint32_t id) {
   Entry* const gone = entry(id);
   if (gone == nullptr) return;

@@ -2,8 +2,8 @@
 // ports, and the messages between them. On the control thread; it has no socket and reads no clock.
 //
 // Messages go from instance to instance of this service as the bytes of a management datagram, and
-// are read at the other end as if they had come from a network; carry() is the only place that knows
-// that there is none. An instance without a link sends and receives nothing.
+// are read at the other end as if they had come from a network; carry() is the only place that
+// knows that there is none. An instance without a link sends and receives nothing.
 #pragma once
 
 #include <cstdint>
@@ -114,7 +114,7 @@ class ConnectionManager {
   Random random_;
   std::map<std::uint32_t, Channel> channels_;
   std::map<std::uint32_t, Entry> ids_;
-  std::map<std::uint32_t, std::uint32_t> messages_;  // message id -> id
+  std::map<std::uint32_t, std::uint32_t> messages_;                              // message id -> id
   std::map<std::pair<wire::IpAddress, std::uint32_t>, std::uint32_t> requests_;  // of peers
   std::set<std::pair<std::int64_t, std::uint32_t>> timers_;
   std::deque<Parcel> parcels_;

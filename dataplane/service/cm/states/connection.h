@@ -28,7 +28,7 @@ struct Offer {
 };
 
 enum class NoticeKind : std::uint8_t {
-  response,      // the other end accepts: the program answers with accept
+  response,  // the other end accepts: the program answers with accept
   established,
   rejected,      // status: reason of the REJ
   unreachable,   // status: -ETIMEDOUT

@@ -1,6 +1,7 @@
-// A datagram's end finds out the queue pair behind a service (InfiniBand Architecture Specification,
-// volume 1, 12.11: service id resolution). One class for who asks, which sends the request again
-// until it is answered; who is asked answers at once and keeps nothing but the request id.
+// A datagram's end finds out the queue pair behind a service (InfiniBand Architecture
+// Specification, volume 1, 12.11: service id resolution). One class for who asks, which sends the
+// request again until it is answered; who is asked answers at once and keeps nothing but the
+// request id.
 #pragma once
 
 #include <cerrno>

@@ -1,5 +1,5 @@
-// The NIC instances of a service by their addresses. Each is a host of its own: a program sees all of
-// them or one, as its libibverbs does (PACELINE_NIC).
+// The NIC instances of a service by their addresses. Each is a host of its own: a program sees all
+// of them or one, as its libibverbs does (PACELINE_NIC).
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,8 @@ class NicBook {
 
   std::size_t size() const { return nics_.size(); }
   const attach::NicInfo& nic(std::size_t index) const { return nics_[index]; }
-  // An instance of this service that has the address: there is no way to others' connection managers.
+  // An instance of this service that has the address: there is no way to others' connection
+  // managers.
   bool reaches(std::size_t from, const wire::IpAddress& to) const {
     return owner(to).has_value() && reaches_(from, to);
   }

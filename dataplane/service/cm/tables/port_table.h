@@ -1,6 +1,6 @@
-// Which CM id has which port of which port space, and who listens there. Ports are those of hosts: the
-// same one may be taken once per NIC instance, and by whoever sees several, on all of them. Errors are
-// those of Linux's rdma_bind_addr and rdma_listen.
+// Which CM id has which port of which port space, and who listens there. Ports are those of hosts:
+// the same one may be taken once per NIC instance, and by whoever sees several, on all of them.
+// Errors are those of Linux's rdma_bind_addr and rdma_listen.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class PortTable {
  public:
   explicit PortTable(std::uint64_t seed) : random_(seed) {}
 
-  // 0, and the port, which port 0 leaves to the table; EADDRINUSE, or EADDRNOTAVAIL where one of the
-  // two is for any address (or no port is left).
+  // 0, and the port, which port 0 leaves to the table; EADDRINUSE, or EADDRNOTAVAIL where one of
+  // the two is for any address (or no port is left).
   int take(const PortClaim& claim, std::uint16_t& port);
   // Its address is known now.
   void settle(std::uint32_t id, const SocketAddress& address, std::size_t nic);
