@@ -181,7 +181,21 @@ def service_killed(testbed):
 
 
 def perftest(program, *options):
-    return pair(program, "-R", "-F", "-n", "100", *options, to=None, wants=("#bytes",))
+    """Its client connects twice, and its server listens twice on the same port: who is faster than the
+    server's second listen is turned away, here as on hardware, and crashes. That is tried again."""
+    name, once = pair(program, "-R", "-F", "-n", "100", *options, to=None, wants=("#bytes",))
+
+    def run(testbed):
+        for _ in range(9):
+            try:
+                return once(testbed)
+            except Failed as error:
+                early = ("RDMA_CM_EVENT_REJECTED; error: 8", "RDMA_CM_EVENT_UNREACHABLE; error: 1")
+                if not any(words in str(error) for words in early):
+                    raise
+                nothing_is_left(testbed)
+        return once(testbed)
+    return name, run
 
 
 CASES = [
