@@ -22,7 +22,7 @@ namespace paceline::attach {
 
 inline constexpr std::uint32_t kMagic = 0x4C43'4150;  // "PACL"
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 1;              // 1: memory windows
+inline constexpr std::uint16_t kMinor = 2;              // 1: memory windows; 2: rdma_cm
 inline constexpr std::size_t kMaxMessage = 64U << 10U;  // bytes, header included
 inline constexpr std::size_t kMaxDescriptors = 4;       // of one message
 inline constexpr std::size_t kNameBytes = 32;           // with the closing zero
@@ -62,6 +62,9 @@ enum class Operation : std::uint16_t {
   detach_multicast = 46,
   create_ah = 50,
   destroy_ah = 51,
+  open_cm = 60,  // makes the connection one of rdma_cm, of the NIC that OpenRequest names or of all
+  cm_channel = 61,
+  cm_command = 62,
 };
 
 struct Header {
@@ -353,5 +356,30 @@ struct MulticastRequest {
   std::uint16_t reserved = 0;
   std::array<std::byte, 16> group{};
 };
+
+// --- rdma_cm (dataplane/service/cm) ---
+
+// cm_channel replies HandleBody and descriptor 0, in place of /dev/infiniband/rdma_cm: readable,
+// one byte, while an event waits. The channel ends when it is closed.
+
+// Followed by `body_bytes` bytes of a command of <rdma/rdma_user_cm.h>, behind its header, and by
+// `option_bytes` bytes of the value of an option.
+struct CmRequest {
+  std::uint32_t channel = 0;
+  std::uint32_t command = 0;  // RDMA_USER_CM_CMD_*
+  std::uint32_t body_bytes = 0;
+  std::uint32_t option_bytes = 0;
+  std::uint32_t room = 0;           // for the response
+  std::uint32_t other_channel = 0;  // MIGRATE_ID: whose descriptor the command names; 0: nobody's
+};
+// Followed by the response. What the command itself is refused with is here, not in the header, so
+// that it may come with `drained`: the byte must be taken out of the channel, or out of the other.
+struct CmReply {
+  std::int32_t error = 0;
+  std::uint8_t drained = 0;
+  std::uint8_t other_drained = 0;
+  std::uint8_t reserved[2] = {};
+};
+inline constexpr std::size_t kMaxCmBytes = 1024;  // of a body, of an option, of a response
 
 }  // namespace paceline::attach

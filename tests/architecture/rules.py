@@ -42,6 +42,10 @@ DAEMON_ROOMS = (
     "control/daemon/api", "control/daemon/parameters", "control/daemon/service_link",
     "control/daemon/store", "control/daemon/telemetry",
 )
+CM = (
+    "dataplane/service/cm/mad", "dataplane/service/cm/tables", "dataplane/service/cm/states",
+    "dataplane/service/cm/ids", "dataplane/service/cm/manager", "dataplane/service/cm/abi",
+)
 MAY_INCLUDE = {
     "dataplane/base": (),
     "cc": BASE_FOR_CC,
@@ -142,7 +146,19 @@ MAY_INCLUDE = {
         "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
         "dataplane/service/nics",
     ),
+    # rdma_cm, from below: its datagrams; who has which address and port; the states of a connection; CM
+    # ids; the commands of librdmacm. The manager and its sockets stand above them.
+    "dataplane/service/cm/mad": ("dataplane/wire",),
+    "dataplane/service/cm/tables": ("dataplane/attach", "dataplane/base", "dataplane/wire") + CM[:1],
+    "dataplane/service/cm/states": ("dataplane/base",) + CM[:1],
+    "dataplane/service/cm/ids": ("dataplane/base", "dataplane/wire") + CM[:3],
+    "dataplane/service/cm/manager": ("dataplane/base", "dataplane/wire") + CM[:4],
+    "dataplane/service/cm/abi": ("dataplane/base", "dataplane/wire") + CM[:5],
+    "dataplane/service/cm": (
+        "dataplane/attach", "dataplane/base", "dataplane/driver/clock", "dataplane/service/limits",
+    ) + CM,
     "dataplane/service/sessions": BELOW_SERVICE + (
+        "dataplane/service/cm", "dataplane/service/cm/tables",
         "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
         "dataplane/service/nics", "dataplane/service/workers",
     ),
@@ -163,7 +179,9 @@ MAY_INCLUDE = {
     # Loaded into other people's programs: nothing but the standard library below it.
     "dataplane/verbs": ("dataplane/base", "dataplane/attach", "dataplane/verbs/memory"),
     "dataplane/verbs/memory": ("dataplane/base", "dataplane/attach"),
-    "dataplane/verbs/files": (),
+    "dataplane/verbs/files": (
+        "dataplane/attach", "dataplane/verbs/session", "dataplane/verbs/settings",
+    ),
     # pacelined: puts its rooms together. It speaks to the service by the control protocol and reads
     # its segment; it knows no engine.
     "control/daemon": DAEMON_ROOMS + (

@@ -115,6 +115,7 @@ bool has_ended(const std::string& socket) {
 std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics) {
   std::vector<TreeFile> out;
   out.push_back({"sys/class/infiniband_verbs/abi_version", "6\n"});
+  out.push_back({"dev/infiniband/rdma_cm", "/dev/null", true});
   for (std::size_t i = 0; i < nics.size(); ++i) {
     const std::string verbs = fmt::format("sys/class/infiniband_verbs/uverbs{}/", i);
     out.push_back({fmt::format("dev/infiniband/uverbs{}", i), "/dev/null", true});

@@ -1,6 +1,7 @@
 // The device files that a kernel would have for the NIC instances of a service, as a tree of files
 // for dataplane/verbs/files: /dev/infiniband/uverbsN (a link to /dev/null: a character device that
-// may be read and written), /sys/class/infiniband/NAME and /sys/class/infiniband_verbs/uverbsN.
+// may be read and written), /dev/infiniband/rdma_cm (which dataplane/verbs/files opens itself),
+// /sys/class/infiniband/NAME and /sys/class/infiniband_verbs/uverbsN.
 #pragma once
 
 #include <string>

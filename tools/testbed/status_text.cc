@@ -169,7 +169,8 @@ void add_programs(std::string& text, const Json& status) {
   for (const Json& session : sessions) {
     const Json memory = session.value("memory", Json::object());
     text += fmt::format("{:<8} {:<20} {:<12} {:>6} {:>6} {:>8} {:>14} {:>14} {:>14}\n",
-                        number(session, "pid"), word(session, "program"), word(session, "nic"),
+                        number(session, "pid"), word(session, "program"),
+                        session.contains("cm") ? "rdma_cm" : word(session, "nic"),
                         number(session, "queue_pairs"), number(session, "completion_queues"),
                         number(session, "regions"), number(session, "messages"),
                         number(memory, "shared_bytes"), number(memory, "copied_bytes"));

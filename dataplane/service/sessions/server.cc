@@ -51,6 +51,21 @@ void tell_senders(int socket) {
   ::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
 }
 
+// For the connection manager.
+cm::NicBook nic_book(Service& service) {
+  const std::vector<NicPlace> places = service.nics();
+  std::vector<attach::NicInfo> infos;
+  for (const NicPlace place : places) infos.push_back(service.nic_info(place));
+  return {std::move(infos),
+          [&service, places](std::size_t from, const wire::IpAddress& to) {
+            const NicPlace place = places[from];
+            return service.worker(place.worker).nics().path_to(place.nic, to).has_value();
+          },
+          [&service, places](std::size_t nic) {
+            return service.worker(places[nic].worker).up(places[nic].nic);
+          }};
+}
+
 attach::Transfer answer(int socket, const attach::Header& request, const Status& status,
                         const Reply& reply) {
   attach::Header header;
@@ -96,7 +111,8 @@ Server::Server(Service& service)
       way_back_(std::make_shared<WayBack>()),
       listening_(context_),
       breath_(context_),
-      spoilt_views_(context_) {
+      spoilt_views_(context_),
+      cm_(context_, nic_book(service)) {
   way_back_->context = &context_;
   attach::Descriptor event(::fcntl(view_guard::spoilt_event(), F_DUPFD_CLOEXEC, 0));
   if (event) {
@@ -185,7 +201,7 @@ bool Server::accept() {
   }
   try {
     peer.program = std::make_shared<ProgramMemory>(socket.get());
-    connections_.emplace_back(context_, service_, peer);
+    connections_.emplace_back(context_, service_, cm_, peer);
   } catch (const std::exception& error) {
     spdlog::warn("a program could not be let in: {}", error.what());
     strangers_.close(std::move(socket));

@@ -40,8 +40,8 @@ class Server {
 
  private:
   struct Connection {
-    Connection(boost::asio::io_context& context, Service& service, Peer peer)
-        : socket(context), session(service, peer) {}
+    Connection(boost::asio::io_context& context, Service& service, cm::CmService& cm, Peer peer)
+        : socket(context), session(service, cm, peer) {}
     boost::asio::posix::stream_descriptor socket;
     Session session;
     bool under_way = false;  // an errand is
@@ -82,6 +82,7 @@ class Server {
   boost::asio::posix::stream_descriptor listening_;
   boost::asio::steady_timer breath_;  // until descriptors may be there again
   boost::asio::posix::stream_descriptor spoilt_views_;
+  cm::CmService cm_;
   std::list<Connection> connections_;
   attach::SharedMemory status_;  // the last text that was too long for a message
   std::string path_;

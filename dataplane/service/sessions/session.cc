@@ -29,8 +29,9 @@ Status unless_memory_ends(Request request) {
 
 }  // namespace
 
-Session::Session(Service& service, Peer peer)
+Session::Session(Service& service, cm::CmService& cm, Peer peer)
     : state_(service, std::move(peer)),
+      cm_requests_(state_, cm),
       counted_(state_.tenant.tidy() &&
                descriptors_.take(state_.tenant.descriptors, kSessionDescriptors) &&
                state_.tenant.sessions.take()) {}
@@ -62,7 +63,13 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
   if (operation == Operation::hello) return hello(request, reply);
   if (!greeted_) return {EPROTO, "the first request is hello"};
   if (operation == Operation::list_nics) return list_nics(reply);
+  if (cm_requests_.opened()) {
+    if (operation == Operation::cm_channel) return cm_requests_.channel(reply);
+    if (operation == Operation::cm_command) return cm_requests_.command(request, reply);
+    return {EPROTO, "this connection is for rdma_cm"};
+  }
   if (operation == Operation::open_nic) return open_nic(request, reply);
+  if (operation == Operation::open_cm && !opened_) return cm_requests_.open(request);
   if (!opened_) return {EPROTO, "no NIC is open"};
   // Addresses are those of the process that connected, not of one that inherited its connection.
   const bool memory = operation == Operation::share_memory ||

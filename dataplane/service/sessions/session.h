@@ -11,6 +11,7 @@
 #include <string>
 
 #include "dataplane/attach/message_socket.h"
+#include "dataplane/service/sessions/cm_requests.h"
 #include "dataplane/service/sessions/pair_requests.h"
 #include "dataplane/service/sessions/queue_requests.h"
 #include "dataplane/service/sessions/region_requests.h"
@@ -20,7 +21,7 @@ namespace paceline::service {
 
 class Session {
  public:
-  Session(Service& service, Peer peer);
+  Session(Service& service, cm::CmService& cm, Peer peer);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -54,6 +55,8 @@ class Session {
   bool admitted() const { return counted_; }
   bool greeted() const { return greeted_; }
   TenantMemoryCounters memory() const;
+  bool manages_connections() const { return cm_requests_.opened(); }
+  cm::CmCounts cm_counts() const { return cm_requests_.counts(); }
   // Whether that address of this process is in a view of its regions.
   bool holds(std::uintptr_t address) { return region_requests_.holds(address); }
 
@@ -86,6 +89,7 @@ class Session {
   RegionRequests region_requests_{state_};
   QueueRequests queue_requests_{state_};
   PairRequests pair_requests_{state_};
+  CmRequests cm_requests_;
   bool greeted_ = false;
   bool opened_ = false;
   bool counted_ = false;  // among the tenant's sessions

@@ -196,6 +196,10 @@ Json session_of(Service& service, const Session& session) {
   if (const auto place = session.place()) {
     out["nic"] = attach::text_of(service.worker(place->worker).nics().nic(place->nic).info.name);
   }
+  if (session.manages_connections()) {
+    const cm::CmCounts cm = session.cm_counts();
+    out["cm"] = {{"channels", cm.channels}, {"ids", cm.ids}, {"listeners", cm.listeners}};
+  }
   out["queue_pairs"] = session.queue_pairs();
   out["completion_queues"] = session.completion_queues();
   out["regions"] = session.regions();
@@ -249,7 +253,9 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
   }
   Json list = Json::array();
   for (const Session* session : sessions) {
-    if (!session->place() || (only && *only != session->peer().user)) continue;
+    if ((!session->place() && !session->manages_connections()) ||
+        (only && *only != session->peer().user))
+      continue;
     list.push_back(session_of(service, *session));
   }
   const Json all = {{"schema", 1},

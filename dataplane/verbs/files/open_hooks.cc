@@ -8,6 +8,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "dataplane/verbs/files/cm_device.h"
 #include "dataplane/verbs/files/redirect.h"
 
 // A name with "64" at its end is then the same function.
@@ -25,18 +26,16 @@ int open_behind(const char* path, int flags, mode_t mode) {
   using Function = int(const char*, int, ...);
   static Function* const real = paceline::files::next_function<Function>("open");
   const paceline::files::Path seen(path);
-  const int file = real(seen.get(), flags, mode);
-  if (file < 0 && seen.is_node()) paceline::files::tell_of_missing(path);
-  return file;
+  if (seen.is_connection_manager()) return paceline::files::CmDevice::open(flags);
+  return real(seen.get(), flags, mode);
 }
 
 int openat_behind(int folder, const char* path, int flags, mode_t mode) {
   using Function = int(int, const char*, int, ...);
   static Function* const real = paceline::files::next_function<Function>("openat");
   const paceline::files::Path seen(path);
-  const int file = real(folder, seen.get(), flags, mode);
-  if (file < 0 && seen.is_node()) paceline::files::tell_of_missing(path);
-  return file;
+  if (seen.is_connection_manager()) return paceline::files::CmDevice::open(flags);
+  return real(folder, seen.get(), flags, mode);
 }
 
 }  // namespace

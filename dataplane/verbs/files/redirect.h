@@ -29,19 +29,17 @@ class Path {
   // True for a device node. The tree has a link to a character device in its place, which calls
   // about links must follow as well.
   bool is_node() const { return node_; }
+  // True for the node of the RDMA connection manager, which cm_device.h opens.
+  bool is_connection_manager() const { return manager_; }
 
  private:
   void look();
 
   const char* path_;
   bool node_ = false;
+  bool manager_ = false;
   std::array<char, PATH_MAX> buffer_;  // not initialised: written if the path is redirected
 };
-
-// Call after a redirected path could not be opened. For the path of the RDMA connection manager it
-// prints, once per process, that there is none, because callers of librdmacm report only a missing
-// file or no memory. Keeps errno.
-void tell_of_missing(const char* asked);
 
 // The C library's function of that name, which this library hides. All names asked for exist.
 template <class Function>

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/service/cm/cm_service.h"
 #include "dataplane/service/memory/program_memory.h"
 #include "dataplane/service/sessions/session.h"
 #include "tests/unit/service/service_support.h"
@@ -267,6 +268,8 @@ TEST_CASE("while a large region is mapped, others are served", "[threads]") {
   REQUIRE(attach::send_message(theirs.get(), header, std::as_bytes(std::span(&share, 1)),
                                {&descriptor, 1}) == attach::Transfer::done);
 
+  boost::asio::io_context context;
+  service::cm::CmService cm(context, {{}, {}, {}});
   std::optional<service::Session> session;
   const auto ask = [&](Operation operation, auto body, std::optional<attach::Extent> extent,
                        service::Reply& reply) {
@@ -295,7 +298,7 @@ TEST_CASE("while a large region is mapped, others are served", "[threads]") {
   service::Reply large;
   std::uint32_t pd = 0;
   service.on_control([&] {
-    session.emplace(service.service(),
+    session.emplace(service.service(), cm,
                     service::Peer{::getpid(), ::geteuid(),
                                   std::make_shared<service::ProgramMemory>(ours.get())});
     service::Reply reply;

@@ -1,0 +1,61 @@
+// The NIC instances of a service by their addresses. Each is a host of its own: a program sees all
+// of them or one, as its libibverbs does (PACELINE_NIC).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "dataplane/attach/protocol.h"
+#include "dataplane/service/cm/tables/socket_address.h"
+
+namespace paceline::service::cm {
+
+// Which instances a program sees: one, or (nothing) all.
+using Visible = std::optional<std::size_t>;
+inline bool sees(const Visible& visible, std::size_t nic) { return !visible || *visible == nic; }
+inline bool overlap(const Visible& a, const Visible& b) { return !a || !b || *a == *b; }
+
+class NicBook {
+ public:
+  // Whether an instance has a path to an address, and whether its link is up; any time.
+  using Reaches = std::function<bool(std::size_t from, const wire::IpAddress& to)>;
+  using Up = std::function<bool(std::size_t nic)>;
+
+  NicBook(std::vector<attach::NicInfo> nics, Reaches reaches, Up up)
+      : nics_(std::move(nics)), reaches_(std::move(reaches)), up_(std::move(up)) {}
+
+  std::size_t size() const { return nics_.size(); }
+  const attach::NicInfo& nic(std::size_t index) const { return nics_[index]; }
+  // An instance of this service that has the address: there is no way to others' connection
+  // managers.
+  bool reaches(std::size_t from, const wire::IpAddress& to) const {
+    return owner(to).has_value() && reaches_(from, to);
+  }
+  bool up(std::size_t nic) const { return up_(nic); }
+
+  // The instance that has this address.
+  std::optional<std::size_t> owner(const wire::IpAddress& address) const;
+  // Its place among the GIDs of an instance that has it.
+  std::uint8_t gid_index(std::size_t nic, const wire::IpAddress& address) const;
+  // The first address of that family.
+  std::optional<wire::IpAddress> address_of(std::size_t nic, bool v4) const;
+  // The first instance that is seen and has an address of that family.
+  std::optional<std::size_t> first(const Visible& visible, bool v4) const;
+  // By which instance a program reaches `to`: one without this address if there is one, so that
+  // packets cross the fabric; else the one that has it. A multicast group is reached by the first.
+  std::optional<std::size_t> way_to(const Visible& visible, const wire::IpAddress& to) const;
+  // Payload bytes of a packet, as enum ibv_mtu; the rate of the link, as enum ibv_rate.
+  std::uint8_t mtu_code(std::size_t nic) const;
+  std::uint8_t rate_code(std::size_t nic) const;
+
+ private:
+  std::vector<attach::NicInfo> nics_;
+  Reaches reaches_;
+  Up up_;
+};
+
+}  // namespace paceline::service::cm
