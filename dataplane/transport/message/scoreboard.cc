@@ -192,13 +192,13 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   return lost;
 }
 
-// Bytes on the wire of the packet that an XACK says came trimmed, now lost; 0: it is known
-// otherwise, or has been sent again since.
-std::uint64_t Scoreboard::take_trim(EngineCore& core, QueuePair& qp, Psn psn) {
+// Bytes on the wire of the packet that an XACK says came trimmed by `port`, now lost; 0: it is
+// known otherwise, or has been sent again since, by another path.
+std::uint64_t Scoreboard::take_trim(EngineCore& core, QueuePair& qp, Psn psn, std::uint16_t port) {
   const SentWindow& window = qp.selective->send.window;
   if (!window.keeps(qp.requester.position, psn)) return 0;
   const SentPacket& sent = window.at(psn);
-  if (!sent.has(sent_flag::in_flight)) return 0;
+  if (!sent.has(sent_flag::in_flight) || sent.port != port) return 0;
   const std::uint64_t bytes = sent.wire_bytes;
   ++core.counters.trim_losses;
   mark_lost(core, qp, psn);
