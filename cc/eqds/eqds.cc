@@ -37,6 +37,13 @@ bool has_news(const EqdsState& s, const EqdsParams& p) {
 std::int64_t news_at(const EqdsState& s, const EqdsParams& p) {
   return s.requested_at + p.rtt_ns / kNewsPerRtt;
 }
+// When the receiver is to be told of news or of a loss.
+std::int64_t tell_at(const EqdsState& s, const EqdsParams& p) {
+  std::int64_t at = kNeverNanos.count;
+  if (has_news(s, p)) at = news_at(s, p);
+  if (s.lost) at = std::min(at, s.requested_at + p.rtt_ns);
+  return at;
+}
 
 // Payload tells too little of many short messages: each is estimated when it is posted. What was
 // flushed, or comes back to be sent again, is in the payload.
@@ -149,7 +156,7 @@ void on_eqds_grant(EqdsState& s, const EqdsParams& p, const Event& e, Decision& 
 void advance_eqds(EqdsState& s, const EqdsParams& p, std::int64_t now, Decision& d) {
   if (s.down || !has_work(s)) return;
   if (s.phase == EqdsPhase::pulling) {
-    if (has_news(s, p) && now >= news_at(s, p)) d.request = true;
+    if (now >= tell_at(s, p)) d.request = true;
     if (now < s.probe_at) return;
     if (!lacks_credit(s)) {
       // Credit for all, and nothing left: short of what the packets really are.
@@ -191,7 +198,7 @@ void decide_eqds(const EqdsState& s, const EqdsParams& p, std::int64_t now, Deci
   std::int64_t wake = kNeverNanos.count;
   if (has_work(s) && !s.down) {
     if (fallback || s.phase == EqdsPhase::pulling) wake = s.probe_at;
-    if (s.phase == EqdsPhase::pulling && has_news(s, p)) wake = std::min(wake, news_at(s, p));
+    if (s.phase == EqdsPhase::pulling && !d.request) wake = std::min(wake, tell_at(s, p));
   }
   d.wake_at = Nanos{wake == kNeverNanos.count ? wake : std::max(wake, now + 1)};
   d.timed = wake != kNeverNanos.count;
@@ -231,6 +238,8 @@ void Eqds::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       // Speculation has failed: what was lost, and the rest, waits for credit.
       s.window_bytes = 0;
       s.window_at = now;
+      // The receiver counts trimmed bytes itself.
+      s.lost = s.lost || e.lost_bytes > e.trimmed_bytes;
       on_eqds_work(s, p, now, false, d);
       break;
     case Signal::idle:
@@ -261,7 +270,7 @@ void Eqds::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::tick:
       break;
   }
-  if (s.phase == Phase::pulling && has_news(s, p) && now >= news_at(s, p)) d.request = true;
+  if (s.phase == Phase::pulling && now >= tell_at(s, p)) d.request = true;
   if (d.request) {
     s.requested_at = now;
     s.probe_at = now + s.probe_ns;
@@ -278,6 +287,8 @@ void Eqds::fill_request(State& s, const Params& p, const Event& e, RequestMessag
   r.demand_bytes = final_total(s) - s.sent_total;
   r.tx_cap_mbps = s.cap_mbps >= p.link_mbps ? kCapUnlimited : std::max(s.cap_mbps, 1U);
   r.timestamp_ns = static_cast<std::uint32_t>(e.now.count);
+  r.lost = s.lost;
+  s.lost = false;
   s.told_mbps = s.cap_mbps;
   s.told_final = final_total(s);
 }

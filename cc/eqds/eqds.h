@@ -6,7 +6,7 @@
 //
 // Implemented: the speculative first window, the REQUEST that asks for credit (the paper's RTS) and
 // is repeated until answered, credit as a cumulative ceiling so that no lost GRANT loses credit,
-// credit left over from idle times, and the end of speculation when it was trimmed or lost.
+// credit left over from idle times, that of lost packets, and the end of speculation after a loss.
 // Not implemented: the paper's tunnel for TCP and RDMA, which needs no counterpart in a transport
 // of its own; a pull target in each data packet (REQUEST carries it: when there is news, at most
 // twice per round trip); several credit rates per peer; path choice by trims, which is the
@@ -65,6 +65,7 @@ class Eqds {
     Phase phase;
     std::uint8_t probes;  // REQUESTs since the last GRANT
     bool asks_start;      // want_bytes waits for the arbiter's answer
+    bool lost;            // credited bytes were lost, and the receiver does not know yet
     bool seq_known;       // seen_seq is valid
     bool down;            // port_down
   };

@@ -177,8 +177,10 @@ ChannelCounters* EqdsReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     ch.limit_total = std::max(ch.limit_total + start, sent);
     charge_start(now, start);
     // REQUESTs go before data: what is over belongs to no total of this channel.
+    // After a loss what is under way counts as arrived, too, or the lost bytes would stay unused
+    // credit for ever. What arrives after all is taken off again by the next REQUEST.
     const std::uint64_t arrived = ch.rx_base + result->rx_bytes + result->trimmed_bytes;
-    if (arrived > sent) ch.rx_base -= arrived - sent;
+    if (arrived > sent || r.lost) ch.rx_base += sent - arrived;
   }
   ch.req_seq = r.req_seq;
   ch.req_stamp = r.timestamp_ns;

@@ -14,6 +14,8 @@
 //            foreign_most.
 //   total    GRANT.limit_total is a cumulative ceiling: the next GRANT makes up for a lost one, and
 //            a GRANT is repeated when a REQUEST shows that its sender does not know it.
+//   loss     after a REQUEST with `lost` all that was sent counts as arrived, so that the credit of
+//            lost bytes is given again.
 //   wait     a sender whose turn is far off gets a GRANT with `hold`; the lease says when to ask.
 //   idle     if no sender waits, recently active senders get credit beyond their demand, up to
 //            idle_credit for all together.
@@ -63,6 +65,10 @@ class EqdsReceiver final : public DownlinkAllocator {
     double pace = 1;                // m
   };
   Snapshot snapshot() const { return {active_count_, clock_, idle_sum_, pace_}; }
+  // Credit that a known peer has not used, as far as this end can see, in wire bytes; for tests.
+  std::uint64_t unused_credit(std::uint32_t peer) const {
+    return channels_[peer].limit_total - used(channels_[peer], peer);
+  }
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;

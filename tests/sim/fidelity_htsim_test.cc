@@ -195,13 +195,7 @@ TEST_CASE("fidelity: a set of hashed paths makes the tail that htsim's has", "[f
 TEST_CASE("htsim: incasts of 128 hosts and everything of 1,024", "[.htsim]") {
   for (const HtsimRow& row : htsim_rows()) {
     if (is_small(row)) continue;
-    const double tail = compared_tail(row, 3);
-    if (row.matrix == "incast_1024_100K.cm") {  // not explained yet: docs/fidelity.md
-      WARN(fmt::format("{} {}: tail {:.1f} us, there {:.1f}", row.matrix, row.cc, tail,
-                       row.tail_us));
-      continue;
-    }
-    compare(row, tail, row.paths > 1 ? 0.1 : 0.25);
+    compare(row, compared_tail(row, 3), row.paths > 1 ? 0.1 : 0.25);
   }
 }
 

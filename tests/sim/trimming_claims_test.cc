@@ -88,7 +88,9 @@ TEST_CASE("trimming claims: nscc adapts to what is trimmed", "[trimming_claims]"
   CHECK(r.network.total_drops() == 0);
   CHECK(claimed(r, experiment::Metric::queue_max_bytes) < 64e3 + 4200 + 100 * 32);
   CHECK(r.counters.timeouts == 0);
-  CHECK(claimed(r, experiment::Metric::collective_efficiency) > 0.8);
+  // A packet that comes trimmed goes again once: probes of it would be trimmed as well.
+  CHECK(r.counters.tail_probes < r.network.trimmed_packets / 100);
+  CHECK(claimed(r, experiment::Metric::collective_efficiency) > 0.9);
 }
 
 TEST_CASE("trimming claims: go-back-N completes, too", "[trimming_claims]") {

@@ -6,6 +6,17 @@
 
 namespace paceline::transport {
 
+namespace {
+
+// Whether the algorithm hears of a loss on the path. A path that has failed tells nothing of
+// congestion, but grants of the receiver are lost with what went by it.
+bool tells_of_loss(const EngineCore& core, const QueuePair& qp, std::uint16_t port) {
+  const CongestionContext& context = core.contexts[qp.context];
+  return !qp.selective->paths.failed(port) || (context.proactive && !context.on_fallback);
+}
+
+}  // namespace
+
 // Of the queued request that `psn` belongs to; tail() when there is none.
 std::uint32_t Scoreboard::position_of(const QueuePair& qp, Psn psn) {
   const SendQueue& queue = qp.requester.queue;
@@ -146,13 +157,14 @@ std::uint64_t Scoreboard::lose_flying(EngineCore& core, QueuePair& qp, Psn from)
   std::uint64_t lost = 0;
   window.each_flying(from, window.within(position.oldest(), position.next()),
                      [&](Psn psn, const SentPacket& sent) {
-                       if (!qp.selective->paths.failed(sent.port)) lost += sent.wire_bytes;
+                       if (tells_of_loss(core, qp, sent.port)) lost += sent.wire_bytes;
                        mark_lost(core, qp, psn);
                      });
   return lost;
 }
 
-// Marks what must have been lost; returns its bytes on the wire, as far as they tell of congestion.
+// Marks what must have been lost; returns its bytes on the wire, as far as the algorithm hears of
+// them.
 std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   const Psn oldest = qp.requester.position.oldest();
@@ -171,7 +183,7 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
     const Picos newest =
         paths.has_planes() ? s.newest_on[paths.plane_of(sent.port)] : s.newest_sent;
     if (sent.sent_at + wait < newest || due <= core.now) {
-      if (!paths.failed(sent.port)) lost += sent.wire_bytes;
+      if (tells_of_loss(core, qp, sent.port)) lost += sent.wire_bytes;
       mark_lost(core, qp, psn);
     } else {
       s.reorder_at = earlier(s.reorder_at, due);
@@ -180,13 +192,13 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   return lost;
 }
 
-// Bytes on the wire of the packet that an XACK says came trimmed, now lost; 0: it is known
-// otherwise, or has been sent again since.
-std::uint64_t Scoreboard::take_trim(EngineCore& core, QueuePair& qp, Psn psn) {
+// Bytes on the wire of the packet that an XACK says came trimmed by `port`, now lost; 0: it is
+// known otherwise, or has been sent again since, by another path.
+std::uint64_t Scoreboard::take_trim(EngineCore& core, QueuePair& qp, Psn psn, std::uint16_t port) {
   const SentWindow& window = qp.selective->send.window;
   if (!window.keeps(qp.requester.position, psn)) return 0;
   const SentPacket& sent = window.at(psn);
-  if (!sent.has(sent_flag::in_flight)) return 0;
+  if (!sent.has(sent_flag::in_flight) || sent.port != port) return 0;
   const std::uint64_t bytes = sent.wire_bytes;
   ++core.counters.trim_losses;
   mark_lost(core, qp, psn);

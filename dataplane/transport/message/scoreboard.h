@@ -18,9 +18,9 @@ class Scoreboard {
   // The packet has left: `extent` sequence numbers, more than one for the request of a READ.
   static void note_sent(EngineCore& core, QueuePair& qp, Psn psn, std::uint32_t wire_bytes,
                         std::uint32_t extent, bool request);
-  // An XACK says that the packet came trimmed: it is lost. Returns its bytes on the wire, 0 when
-  // that is known or it was sent again since.
-  static std::uint64_t take_trim(EngineCore& core, QueuePair& qp, Psn psn);
+  // An XACK says that the packet came trimmed by the path of `port`: it is lost. Returns its bytes
+  // on the wire, 0 when that is known or it was sent again since, by another path.
+  static std::uint64_t take_trim(EngineCore& core, QueuePair& qp, Psn psn, std::uint16_t port);
   // Everything before `expected` has arrived. Returns the bytes on the wire that are news.
   static std::uint64_t acknowledge_before(EngineCore& core, QueuePair& qp, Psn expected);
   // The packet has arrived. Returns its bytes on the wire when that is news, else 0.

@@ -304,7 +304,13 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
     s.probes = s.held = 0;
     s.progress_at = core.awake();
   }
-  const std::uint64_t trimmed = xack.trimmed ? Scoreboard::take_trim(core, qp, xack.trigger) : 0;
+  const std::uint64_t trimmed =
+      xack.trimmed ? Scoreboard::take_trim(core, qp, xack.trigger, xack.trigger_port) : 0;
+  // The packet goes again at once: a probe would only double it.
+  if (trimmed != 0) {
+    s.probes = 0;
+    s.progress_at = core.awake();
+  }
   const std::uint64_t lost = trimmed + Scoreboard::find_lost(core, qp);
   const std::uint32_t marked = s.marked.take(xack.marked_bytes, acked);
   IntStack stack;

@@ -8,22 +8,24 @@
 namespace paceline::transport::test {
 namespace {
 
-// The last packet of a message of `packets` loses its payload on the way from `from`. Nothing comes
-// behind it that could tell of the loss.
+// The last packet of a message loses its payload on the way from `from`, so many times. Nothing
+// comes behind it that could tell of the loss.
 struct TrimmedTail {
-  TrimmedTail(Lab& lab, unsigned from, std::uint32_t psn) {
+  TrimmedTail(Lab& lab, unsigned from, std::uint32_t psn, unsigned times = 1) : times(times) {
     Lab::Side& to = lab.side(1 - from);
     to.cable.set_script(drop_if([this, psn](const wire::ParsedPacket& p) {
-      return p.psn.value() == psn && p.properties.carries_payload() && !passed && (passed = true);
+      return p.psn.value() == psn && p.properties.carries_payload() && dropped < this->times &&
+             ++dropped != 0;
     }));
     lab.side(from).port.on_departure = [this, &to, psn](Picos now, const Packet& packet) {
       wire::ParsedPacket parsed;
       if (wire::parse_brief(packet.header_view(), packet.payload_bytes, {}, parsed) !=
               wire::ParseError::ok ||
-          parsed.psn.value() != psn || !parsed.properties.carries_payload() || done) {
+          parsed.psn.value() != psn || !parsed.properties.carries_payload() ||
+          trimmed == this->times) {
         return;
       }
-      done = true;
+      ++trimmed;
       Packet left = packet;
       REQUIRE(wire::patch_trimmed(left.header_view(), 7));
       left.flags |= packet_flag::trimmed;
@@ -32,8 +34,9 @@ struct TrimmedTail {
       to.port.inject(now + picos_from_micros(2), left, {});
     };
   }
-  bool passed = false;
-  bool done = false;
+  unsigned times;
+  unsigned dropped = 0;
+  unsigned trimmed = 0;
 };
 
 LabOptions repairing(Reliability reliability) {
@@ -55,7 +58,7 @@ TEST_CASE("trimmed: a tail is sent again at once, by either way to repair losses
       REQUIRE(lab.post(0, pair.a, lab.request(opcode, 1, 0, 0, 20 * kMtu)) == PostResult::ok);
       // Well before a probe (5 us of silence at least, four empty round trips here) or the timer.
       CHECK(lab.run(picos_from_micros(1000)));
-      REQUIRE(tail.done);
+      REQUIRE(tail.trimmed == 1);
       REQUIRE(lab.a().sent().size() == 1);
       CHECK(equal_memories(lab, 20 * kMtu));
       CHECK(lab.b().counters().rx_trimmed == 1);
@@ -69,6 +72,26 @@ TEST_CASE("trimmed: a tail is sent again at once, by either way to repair losses
   }
 }
 
+// In an incast wider than the path most packets are, many times over.
+TEST_CASE("trimmed: what is trimmed again and again is sent again each time, and no more",
+          "[transport][trim]") {
+  constexpr unsigned kTimes = 50;
+  Lab lab(repairing(Reliability::selective));
+  Lab::fill(lab.a().memory, 5);
+  const Lab::Pair pair = lab.connect(100, 0);
+  TrimmedTail tail(lab, 0, 119, kTimes);
+  REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, 20 * kMtu)) ==
+          PostResult::ok);
+  CHECK(lab.run(picos_from_micros(5'000)));
+  REQUIRE(tail.trimmed == kTimes);
+  REQUIRE(lab.a().sent().size() == 1);
+  CHECK(equal_memories(lab, 20 * kMtu));
+  CHECK(lab.a().counters().trim_losses == kTimes);
+  CHECK(lab.a().counters().retransmitted_packets == kTimes);
+  CHECK(lab.a().counters().tail_probes == 0);
+  CHECK(lab.leftovers() == "");
+}
+
 TEST_CASE("trimmed: a READ response is asked for again, it alone", "[transport][trim]") {
   Lab lab(repairing(Reliability::selective));
   Lab::fill(lab.b().memory, 4);
@@ -76,7 +99,7 @@ TEST_CASE("trimmed: a READ response is asked for again, it alone", "[transport][
   TrimmedTail tail(lab, 1, 119);
   REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::read, 1, 0, 0, 20 * kMtu)) == PostResult::ok);
   CHECK(lab.run(picos_from_micros(1000)));
-  REQUIRE(tail.done);
+  REQUIRE(tail.trimmed == 1);
   REQUIRE(lab.a().sent().size() == 1);
   CHECK(equal_memories(lab, 20 * kMtu));
   CHECK(lab.a().counters().rx_trimmed == 1);
