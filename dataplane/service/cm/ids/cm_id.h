@@ -59,10 +59,10 @@ class CmId {
 
   // --- what the program asks: 0 or an errno ---
   int bind(const NicBook& nics, PortTable& ports, const SocketAddress& address);
-  // `event`: how it went, when it returns 0. `source`: none() leaves it to the service.
+  // `out`: how it went, when it returns 0. `source`: none() leaves it to the service.
   int resolve_address(const NicBook& nics, PortTable& ports, const SocketAddress& source,
-                      const SocketAddress& destination, Event& event);
-  int resolve_route(Event& event);
+                      const SocketAddress& destination, Event& out);
+  int resolve_route(Event& out);
   int listen(PortTable& ports, std::uint32_t backlog);
   // `message_id`: of its connection or its lookup, of no other; `psn`: a random one.
   int connect(Nanos now, const NicBook& nics, const Offer& offer, std::uint32_t message_id,
@@ -83,8 +83,8 @@ class CmId {
   Event request_event(const CmId& listener, const Mad& request) const;
 
   // --- what arrives for it, and when its time is over ---
-  void receive(Nanos now, const Mad& mad, Actions& out, std::optional<Event>& event);
-  void expire(Nanos now, Actions& out, std::optional<Event>& event);
+  void receive(Nanos now, const Mad& mad, Actions& out, std::optional<Event>& told);
+  void expire(Nanos now, Actions& out, std::optional<Event>& told);
   Nanos deadline() const;
   // As programs see it; nothing where they do not.
   std::optional<Event> event_of(const Notice& notice) const;

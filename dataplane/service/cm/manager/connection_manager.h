@@ -78,7 +78,7 @@ class ConnectionManager {
     std::size_t ids = 0;
   };
   struct Entry {
-    Entry(CmId made, std::uint32_t of) : id(std::move(made)), channel(of) {}
+    Entry(const CmId& made, std::uint32_t of) : id(made), channel(of) {}
     CmId id;
     std::uint32_t channel;
     std::uint32_t reported = 0;
@@ -98,9 +98,9 @@ class ConnectionManager {
   std::uint32_t fresh_message_id(std::uint32_t id);
   void queue(Event event);
   // What came of something that happened to an id: messages, events, its timer.
-  void perform(Entry& entry, Actions& actions, std::optional<Event> event);
+  void perform(Entry& of, Actions& actions, std::optional<Event> event);
   int after(Nanos now, CmId& id, int error, Actions& actions);
-  void retime(Entry& entry);
+  void retime(Entry& of);
   void post(const Parcel& parcel) { parcels_.push_back(parcel); }
   void answer(std::size_t nic, const Parcel& to, const Mad& mad);
   void carry(Nanos now);
