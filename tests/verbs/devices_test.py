@@ -4,8 +4,8 @@
   devices_test.py CASE PACELINE PACELINE-DATAPLANE
 
 CASE: memif (no privilege), veth (a network namespace of its own, which ends with the test), bond (the
-same, each host with two ports that are one NIC, and that fail). Exit: 0 all passed, 1 some failed, 77
-skipped, and why.
+same, each host with two ports that are one NIC, and that fail), bond_xdp (the same by af_xdp, root only).
+Exit: 0 all passed, 1 some failed, 77 skipped, and why.
 """
 
 import json
@@ -28,6 +28,7 @@ from testbed import PATIENCE, ROOT, Testbed, end, need, say, skip  # noqa: E402
 
 INSIDE = "--inside"
 MTU = 4300
+XDP_MTU = 3000  # a veth takes no XDP program above some 3,500
 AF_PACKET = "blocksz=20480,framesz=5120,framecnt=512"
 
 
@@ -225,20 +226,20 @@ def set_link(*words):
         skip(f"ip link {' '.join(words)}: {done.stderr.strip()}")
 
 
-def make_veth(a, b):
+def make_veth(a, b, mtu=MTU):
     set_link("set", "lo", "up")
-    set_link("add", a, "mtu", str(MTU), "type", "veth", "peer", "name", b, "mtu", str(MTU))
+    set_link("add", a, "mtu", str(mtu), "type", "veth", "peer", "name", b, "mtu", str(mtu))
     for end_of_it in (a, b):
         set_link("set", end_of_it, "addrgenmode", "none", "up")
 
 
-def bond_text(name, number, algorithm):
-    """Two af_packet ports, pl{name}0 and pl{name}1, as one NIC."""
+def bond_text(name, number, algorithm, device):
+    """Two ports, pl{name}0 and pl{name}1, as one NIC; device(i, interface) is that of a port."""
     ports = [f"""
 [[port]]
 name = "{name}{i}"
 bond = "nic{name}"
-device = "net_af_packet{i},iface=pl{name}{i},{AF_PACKET}"
+{device(i, f"pl{name}{i}")}
 rate = "1Gb/s"
 """ for i in range(2)]
     host = f'[port.host]\naddresses = ["10.0.0.{number}/24", "fd00::{number}/64"]\n'
@@ -303,9 +304,9 @@ def link_states(wire):
     await_state("PORT_ACTIVE", [True, True])
 
 
-def bond(paceline, dataplane):
+def run_bond(paceline, dataplane, device, mtu=MTU):
     for i in range(2):
-        make_veth(f"pla{i}", f"plb{i}")
+        make_veth(f"pla{i}", f"plb{i}", mtu)
     table = [
         pingpong("ibv_rc_pingpong", "-g", "0", "-c"),
         pingpong("ibv_ud_pingpong", "-g", "0", "-c"),
@@ -316,7 +317,20 @@ def bond(paceline, dataplane):
         ("link states", link_states),
     ]
     return run_services(paceline, dataplane,
-                        [bond_text("a", 1, "cadence"), bond_text("b", 2, "cadence")], table)
+                        [bond_text("a", 1, "cadence", device), bond_text("b", 2, "cadence", device)], table)
+
+
+def bond(paceline, dataplane):
+    return run_bond(paceline, dataplane,
+                    lambda i, interface: f'device = "net_af_packet{i},iface={interface},{AF_PACKET}"')
+
+
+def bond_xdp(paceline, dataplane):
+    if os.geteuid() != 0:
+        skip("af_xdp needs root")
+    return run_bond(paceline, dataplane,
+                    lambda i, interface: f'device = "net_af_xdp{i},iface={interface},force_copy=1"\nmtu = 2048',
+                    XDP_MTU)
 
 
 def veth(paceline, dataplane):
@@ -325,7 +339,7 @@ def veth(paceline, dataplane):
                   lambda name: lambda _: f"net_af_packet0,iface=pl{name},{AF_PACKET}", "dcqcn", PROGRAMS)
 
 
-CASES = {"memif": memif, "veth": veth, "bond": bond}
+CASES = {"memif": memif, "veth": veth, "bond": bond, "bond_xdp": bond_xdp}
 
 
 def main():
