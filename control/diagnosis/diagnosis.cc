@@ -1,0 +1,26 @@
+#include "control/diagnosis/diagnosis.h"
+
+#include <algorithm>
+
+#include "control/diagnosis/rules.h"
+
+namespace paceline::diagnosis {
+
+std::vector<Verdict> diagnose(const Evidence& evidence) {
+  Verdicts found;
+  Explained explained(evidence);
+  find_slow_ranks(evidence, found);
+  // What a host knows of its ports explains losses; losses explain that a NIC is slow.
+  find_bad_ports(evidence, explained, found);
+  find_lossy_link(evidence, explained, found);
+  find_slow_nic(evidence, explained, found);
+  find_bad_path(evidence, explained, found);
+  find_unmarked_switch(evidence, explained, found);
+  find_incast(evidence, explained, found);
+  find_oversubscription(evidence, found);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Verdict& a, const Verdict& b) { return a.cause < b.cause; });
+  return found;
+}
+
+}  // namespace paceline::diagnosis
