@@ -10,12 +10,13 @@ std::vector<Verdict> diagnose(const Evidence& evidence) {
   Verdicts found;
   Explained explained(evidence);
   find_slow_ranks(evidence, found);
-  // What a host knows of its ports explains losses; losses explain that a NIC is slow.
+  // What a host knows of its ports explains losses; losses and longer ways
+  // explain that a NIC is slow.
   find_bad_ports(evidence, explained, found);
   find_lossy_link(evidence, explained, found);
+  // Longer round trips are the weakest sign: anything found so far may have caused them.
+  if (found.empty()) find_bad_path(evidence, explained, found);
   find_slow_nic(evidence, explained, found);
-  find_bad_path(evidence, explained, found);
-  find_unmarked_switch(evidence, explained, found);
   find_incast(evidence, explained, found);
   find_oversubscription(evidence, found);
   std::stable_sort(found.begin(), found.end(),

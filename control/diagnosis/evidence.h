@@ -1,6 +1,7 @@
 // What the edge of a fabric knows of a stretch of time: what ranks, NICs and queue pairs measure,
 // and the description of the fabric that an operator has. Nothing that only an emulator sees, such
-// as the queues of switches. Plain values: a virtual world fills it (tools/diagnose), a testbed can.
+// as the queues of switches. Plain values: a virtual world fills it (tools/diagnose), a testbed
+// can.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,16 @@ struct NicPace {
   double received = 0;
 };
 
+// The first and the last slice of a part.
+struct PartOfTime {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+
 struct NicEvidence {
   std::string name;
-  double rate_bps = 0;          // of all its ports, by the description
-  std::vector<NicPace> paces;   // by slice of the time (Evidence::kSlices)
+  double rate_bps = 0;         // of all its ports, by the description
+  std::vector<NicPace> paces;  // by part of the time, as in Evidence::parts
 };
 
 struct PortChange {
@@ -61,11 +68,9 @@ struct PairWindow {
 struct PairEvidence {
   std::uint32_t src = 0;  // NICs
   std::uint32_t dst = 0;
-  // Directed links by which its packets and their acknowledgements go, by its source port and the
-  // description: 2 * link, + 1 from the link's second end to the first. Empty: there are several
-  // ways.
+  // Directed links by which its packets go, by its source port and the description: 2 * link, + 1
+  // from the link's second end to the first. Empty: there are several ways.
   std::vector<std::uint32_t> way;
-  std::vector<std::uint32_t> way_back;
   std::uint32_t base_rtt_ns = 0;  // of an empty fabric, by the description
   std::vector<PairWindow> windows;
 };
@@ -73,29 +78,30 @@ struct PairEvidence {
 // A link of the fabric's description.
 struct LinkEvidence {
   std::string name;
-  std::string first;   // its ends by name
+  std::string first;  // its ends by name
   std::string second;
   double rate_bps = 0;
   bool of_host = false;
 };
 
 struct Evidence {
-  static constexpr std::uint32_t kSlices = 8;  // of the time, equally long
+  // The time is cut into so many slices, equally long. A part of it is two or more that follow one
+  // another: what was wrong may have begun late, and ended.
+  static constexpr std::uint32_t kSlices = 8;
+  static constexpr std::uint32_t kParts = kSlices * (kSlices - 1) / 2;
 
-  Picos until{0};                    // from 0 on
-  std::vector<Picos> window_ends;    // of PairEvidence::windows
-  std::vector<RankEvidence> ranks;   // empty: no job
+  Picos until{0};                   // from 0 on
+  std::vector<PartOfTime> parts;    // kParts
+  std::vector<Picos> window_ends;   // of PairEvidence::windows
+  std::vector<RankEvidence> ranks;  // empty: no job
   std::vector<NicEvidence> nics;
-  std::vector<PortEvidence> ports;   // those that changed
-  std::vector<PairEvidence> pairs;   // those that sent
+  std::vector<PortEvidence> ports;  // those that changed
+  std::vector<PairEvidence> pairs;  // those that sent
   std::vector<LinkEvidence> links;
   // By sender and receiver, sender * nics + receiver: the median of their messages' time over
   // ideal; 0 without any.
   std::vector<double> slowness;
   std::uint32_t packet_bytes = 4096;
-  // The delay of a queue in which every packet should be marked, by the description; 0: switches
-  // are not to mark.
-  double marking_us = 0;
   // How many times as much as its uplinks carry a leaf can have from its hosts; 1 or less: no
   // more.
   double oversubscription = 0;

@@ -13,10 +13,9 @@ namespace paceline::diagnosis {
 
 class LinkMembers {
  public:
-  enum class Ways : std::uint8_t { data, data_and_acks };
   enum class Direction : std::uint8_t { forward, backward, both };
 
-  LinkMembers(const Evidence& evidence, Ways ways);
+  explicit LinkMembers(const Evidence& evidence);
 
   // Pairs, ascending, each once.
   const std::vector<std::uint32_t>& pairs(std::uint32_t link, Direction direction) const {

@@ -1,4 +1,4 @@
-// Queues: those that grow without a mark, and those that come of how many send where.
+// What is as it was built: many who send to one, and a core with less capacity than the hosts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,72 +21,11 @@ double share_of(double bytes, double us, double rate_bps) {
   return us <= 0 || rate_bps <= 0 ? 0 : bytes * 8e6 / us / rate_bps;
 }
 
-struct SwitchDelays {
-  double unmarked = 0;  // bytes of pairs that go through it, sent under a long delay without a mark
-  double marked = 0;    // likewise, with marks
-  std::size_t pairs = 0;
-  double delay_us = 0;  // the longest
-};
-
 }  // namespace
-
-void find_unmarked_switch(const Evidence& e, Explained& explained, Verdicts& found) {
-  constexpr double kLong = 1.5;  // times the delay in which all should be marked
-  constexpr double kExplains = 0.8;
-  if (e.marking_us <= 0) return;
-  std::map<std::string, SwitchDelays> switches;
-  double all = 0;
-  for (std::uint32_t p = 0; p < e.pairs.size(); ++p) {
-    const PairEvidence& pair = e.pairs[p];
-    if (explained.pairs[p] || explained.nics[pair.src] || explained.nics[pair.dst]) continue;
-    double unmarked = 0, marked = 0, longest = 0;
-    for (const PairWindow& window : pair.windows) {
-      if (window.rtt_ns == 0) continue;
-      const double delay = (static_cast<double>(window.rtt_ns) - pair.base_rtt_ns) / 1e3;
-      if (delay < kLong * e.marking_us) continue;
-      (window.marks == 0 ? unmarked : marked) += static_cast<double>(window.bytes);
-      longest = std::max(longest, delay);
-    }
-    all += unmarked;
-    for (const std::uint32_t directed : pair.way) {
-      const LinkEvidence& link = e.links[directed / 2];
-      // The switch at which it begins.
-      const std::string& from = directed % 2 == 0 ? link.first : link.second;
-      if (link.of_host && from == e.nics[pair.src].name) continue;
-      SwitchDelays& at = switches[from];
-      at.unmarked += unmarked;
-      at.marked += marked;
-      if (unmarked > 0) ++at.pairs;
-      at.delay_us = std::max(at.delay_us, longest);
-    }
-  }
-  const auto worst = std::max_element(
-      switches.begin(), switches.end(), [](const auto& a, const auto& b) {
-        return a.second.unmarked - a.second.marked < b.second.unmarked - b.second.marked;
-      });
-  if (worst == switches.end() || worst->second.pairs < 2) return;
-  const SwitchDelays& at = worst->second;
-  if (at.unmarked < kExplains * all || at.marked > 0.2 * at.unmarked) return;
-  Verdict verdict;
-  verdict.cause = Cause::ecn_off;
-  verdict.culprit = worst->first;
-  verdict.confidence = at.unmarked / (at.unmarked + at.marked) *
-                       std::min(1.0, static_cast<double>(at.pairs) / 4);
-  for (const auto& [name, other] : switches) {
-    if (name != worst->first && other.unmarked >= at.unmarked && other.marked <= at.marked)
-      verdict.or_else.push_back(name);
-  }
-  verdict.confidence /= static_cast<double>(1 + verdict.or_else.size());
-  verdict.evidence = {fmt::format(
-      "{} queue pairs through {} had up to {:.0f} us of queue and no mark; from {:.0f} us on a "
-      "switch marks every packet.",
-      at.pairs, worst->first, at.delay_us, e.marking_us)};
-  found.push_back(std::move(verdict));
-}
 
 void find_incast(const Evidence& e, const Explained& explained, Verdicts& found) {
   constexpr std::size_t kLeastSenders = 4;
-  constexpr double kFull = 0.7;       // of the NIC's rate, while they send
+  constexpr double kFull = 0.7;         // of the NIC's rate, while they send
   constexpr double kMoreThanUsual = 4;  // received, over the median NIC
   std::vector<double> received(e.nics.size());
   std::vector<std::vector<double>> by_window(e.nics.size(),

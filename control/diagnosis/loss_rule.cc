@@ -30,7 +30,7 @@ struct LossCandidate {
 class LossRule {
  public:
   LossRule(const Evidence& evidence, Explained& explained)
-      : e_(evidence), explained_(explained), members_(evidence, LinkMembers::Ways::data) {
+      : e_(evidence), explained_(explained), members_(evidence) {
     for (std::uint32_t p = 0; p < e_.pairs.size(); ++p) {
       Sums& sums = pairs_.emplace_back();
       const PairEvidence& pair = e_.pairs[p];
@@ -50,12 +50,14 @@ class LossRule {
     std::vector<LossCandidate> candidates;
     for (std::uint32_t link = 0; link < e_.links.size(); ++link) {
       for (const LinkMembers::Direction direction :
-           {LinkMembers::Direction::both, LinkMembers::Direction::forward, LinkMembers::Direction::backward}) {
+           {LinkMembers::Direction::both, LinkMembers::Direction::forward,
+            LinkMembers::Direction::backward}) {
         candidates.push_back(judge(link, direction));
       }
     }
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const LossCandidate& a, const LossCandidate& b) { return a.gain > b.gain; });
+    std::stable_sort(
+        candidates.begin(), candidates.end(),
+        [](const LossCandidate& a, const LossCandidate& b) { return a.gain > b.gain; });
     if (candidates.empty()) return;
     const LossCandidate& best = candidates.front();
     if (best.gain < kLeastGain || best.inside.losses < kExplains * all_.losses ||
@@ -67,9 +69,9 @@ class LossRule {
 
  private:
   static constexpr double kLeastLosses = 3;
-  static constexpr double kLeastGain = 6;     // e^6 times as likely as the same loss everywhere
-  static constexpr double kAlike = 2;         // gains that cannot be told apart
-  static constexpr double kExplains = 0.7;    // of all losses
+  static constexpr double kLeastGain = 6;   // e^6 times as likely as the same loss everywhere
+  static constexpr double kAlike = 2;       // gains that cannot be told apart
+  static constexpr double kExplains = 0.7;  // of all losses
   static constexpr double kLeastRate = 1e-5;
 
   LossCandidate judge(std::uint32_t link, LinkMembers::Direction direction) const {
@@ -99,7 +101,8 @@ class LossRule {
     return marked / busy_marked > 8 * (unmarked / busy_unmarked) && marked > unmarked;
   }
 
-  void tell(const LossCandidate& best, const std::vector<LossCandidate>& candidates, Verdicts& found) {
+  void tell(const LossCandidate& best, const std::vector<LossCandidate>& candidates,
+            Verdicts& found) {
     const LinkEvidence& link = e_.links[best.link];
     Verdict verdict;
     verdict.cause = Cause::lossy_link;
@@ -111,17 +114,16 @@ class LossRule {
       if (named == verdict.or_else.end()) verdict.or_else.push_back(name);
     }
     const std::size_t pairs = members_.pairs(best.link, best.direction).size();
-    verdict.confidence = best.inside.losses / all_.losses *
-                         (1 - std::exp(-best.gain / 10)) /
+    verdict.confidence = best.inside.losses / all_.losses * (1 - std::exp(-best.gain / 10)) /
                          static_cast<double>(1 + verdict.or_else.size());
     verdict.evidence = {
         fmt::format("{:.0f} of {:.0f} losses are of the {} queue pairs that go by {}: {:.2g} of "
                     "their packets.",
                     best.inside.losses, all_.losses, pairs, direction_text(link, best.direction),
                     best.inside.rate()),
-        fmt::format("The other {} queue pairs lose {:.2g}.", e_.pairs.size() - pairs,
-                    Sums{all_.losses - best.inside.losses, all_.packets - best.inside.packets}
-                        .rate()),
+        fmt::format(
+            "The other {} queue pairs lose {:.2g}.", e_.pairs.size() - pairs,
+            Sums{all_.losses - best.inside.losses, all_.packets - best.inside.packets}.rate()),
         "The losses do not follow marks or load."};
     for (const std::uint32_t p : members_.pairs(best.link, LinkMembers::Direction::both)) {
       explained_.pairs[p] = true;

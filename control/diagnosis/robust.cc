@@ -15,6 +15,20 @@ double quantile(std::vector<double>& values, double q) {
   return *at;
 }
 
+double weighted_median(std::vector<Weighted>& values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end(),
+            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  double all = 0;
+  for (const Weighted& one : values) all += one.weight;
+  double sum = 0;
+  for (const Weighted& one : values) {
+    sum += one.weight;
+    if (2 * sum > all) return one.value;
+  }
+  return values.back().value;
+}
+
 void divide_by_median(std::vector<double>& values) {
   std::vector<double> some = values;
   std::erase(some, 0.0);

@@ -12,6 +12,13 @@ double median(std::vector<double>& values);
 // The value below which a share `q` of 0..1 lies; 0 of none. Changes the order of the values.
 double quantile(std::vector<double>& values, double q);
 
+struct Weighted {
+  double value = 0;
+  double weight = 1;
+};
+// The value at which half of the weight is reached; 0 of none. Sorts the values.
+double weighted_median(std::vector<Weighted>& values);
+
 // Each over the median of those that are not 0, which take no part.
 void divide_by_median(std::vector<double>& values);
 

@@ -30,8 +30,6 @@ void find_lossy_link(const Evidence& evidence, Explained& explained, Verdicts& f
 void find_slow_nic(const Evidence& evidence, Explained& explained, Verdicts& found);
 // A link between switches on the ways of all pairs whose round trips are longer.
 void find_bad_path(const Evidence& evidence, Explained& explained, Verdicts& found);
-// A switch behind which queues grow without a mark.
-void find_unmarked_switch(const Evidence& evidence, Explained& explained, Verdicts& found);
 // What is as it was built.
 void find_incast(const Evidence& evidence, const Explained& explained, Verdicts& found);
 void find_oversubscription(const Evidence& evidence, Verdicts& found);

@@ -28,7 +28,6 @@ constexpr std::array<CauseInfo, kCauses> kInfos{{
     {"bad_path", Place::path,
      "Compare the link's route and length with the plan; move connections to other source ports "
      "meanwhile."},
-    {"ecn_off", Place::core, "Compare the switch's marking thresholds with those of its peers."},
     {"incast", Place::core,
      "Nothing is broken: many send to one. Spread the load, or schedule the senders."},
     {"oversubscribed", Place::core,

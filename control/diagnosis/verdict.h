@@ -16,12 +16,11 @@ enum class Cause : std::uint8_t {
   flapping_port,
   lossy_link,
   bad_path,
-  ecn_off,
   // By design, no faults.
   incast,
   oversubscribed,
 };
-inline constexpr std::uint32_t kCauses = 9;
+inline constexpr std::uint32_t kCauses = 8;
 
 enum class Place : std::uint8_t { host, port, path, core };
 
@@ -34,9 +33,9 @@ std::string_view advice_of(Cause cause);
 
 struct Verdict {
   Cause cause = Cause::slow_rank;
-  std::string culprit;               // by the names of [[event]] and [[fault]]
-  std::vector<std::string> or_else;  // others that the same evidence fits as well
-  double confidence = 0;             // 0..1
+  std::string culprit;                // by the names of [[event]] and [[fault]]
+  std::vector<std::string> or_else;   // others that the same evidence fits as well
+  double confidence = 0;              // 0..1
   std::vector<std::string> evidence;  // sentences
 };
 

@@ -22,10 +22,10 @@ enum class FaultKind : std::uint8_t {
 
 // What a fault happens to.
 enum class FaultTarget : std::uint8_t {
-  rank,           // "rank3", of a job
-  nic,            // "host3": all ports of that NIC
-  port,           // "host3.p1": the link of one port
-  link,           // any one link
+  rank,              // "rank3", of a job
+  nic,               // "host3": all ports of that NIC
+  port,              // "host3.p1": the link of one port
+  link,              // any one link
   between_switches,  // one link between two switches
   switch_itself,     // "leaf1": all links of that switch
 };
@@ -40,7 +40,7 @@ struct FaultKindInfo {
   double usual = 0;
   std::string_view severity{};  // what it means
   std::string_view meaning{};   // what happens
-  bool one_direction = false;  // [[fault]] direction may be "up" or "down"
+  bool one_direction = false;   // [[fault]] direction may be "up" or "down"
 };
 
 std::span<const FaultKindInfo> fault_kinds();

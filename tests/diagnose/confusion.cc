@@ -63,11 +63,12 @@ std::string Confusion::text() const {
     for (const std::size_t c : columns) text += fmt::format("{:14}", counts_[row][c]);
     text += "\n";
   }
-  return text + fmt::format("precision {:.3f} of {} verdicts, recall {:.3f} of {} faults, culprit "
-                            "named {:.3f} of {} found, designs told {:.3f} of {}, network verdicts "
-                            "for a slow rank {}\n",
-                            precision(), verdicts_, recall(), faults_, named(), found_,
-                            designs_told(), designs_, network_for_rank_);
+  return text + fmt::format(
+                    "precision {:.3f} of {} verdicts, recall {:.3f} of {} faults, culprit "
+                    "named {:.3f} of {} found, designs told {:.3f} of {}, network verdicts "
+                    "for a slow rank {}\n",
+                    precision(), verdicts_, recall(), faults_, named(), found_, designs_told(),
+                    designs_, network_for_rank_);
 }
 
 }  // namespace paceline::tools

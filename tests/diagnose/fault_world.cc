@@ -47,8 +47,7 @@ class WorldDraw {
 
   void draw_truth(FaultWorld& out) {
     constexpr std::array kFaults{Cause::slow_rank,     Cause::slow_nic,   Cause::dead_port,
-                                 Cause::flapping_port, Cause::lossy_link, Cause::bad_path,
-                                 Cause::ecn_off};
+                                 Cause::flapping_port, Cause::lossy_link, Cause::bad_path};
     const std::uint32_t which = pick(7);
     if (which == 0) return;
     if (which == 1) {
@@ -120,19 +119,21 @@ class WorldDraw {
   std::string workload_text(const FaultWorld& out) {
     std::string text = "[workload]\n";
     if (is(out, Cause::incast)) {
-      return text + fmt::format("kind = \"incast\"\nreceiver = {}\nfan_in = {}\n"
-                                "message_bytes = \"{}kB\"\n",
-                                pick(hosts_), std::min(hosts_ - 1, 8 + pick(16)), 1000 + pick(2000));
+      return text + fmt::format(
+                        "kind = \"incast\"\nreceiver = {}\nfan_in = {}\n"
+                        "message_bytes = \"{}kB\"\n",
+                        pick(hosts_), std::min(hosts_ - 1, 8 + pick(16)), 1000 + pick(2000));
     }
     const bool job = is(out, Cause::slow_rank) || pick(2) == 0;
     if (job) {
       const bool ring = pick(2) == 0;
       iterations_ = 8 + pick(8);
-      return text + fmt::format("kind = \"job\"\n[workload.job]\noperation = \"{}\"\n"
-                                "bytes = \"{}kB\"\niterations = {}\ncompute = \"{}us\"\n"
-                                "jitter = {:.3f}\nchunk_bytes = \"256KiB\"\n",
-                                ring ? "all_reduce" : "all_to_all", 2000 + pick(3000), iterations_,
-                                100 + pick(200), 0.01 + 0.04 * random_.uniform());
+      return text + fmt::format(
+                        "kind = \"job\"\n[workload.job]\noperation = \"{}\"\n"
+                        "bytes = \"{}kB\"\niterations = {}\ncompute = \"{}us\"\n"
+                        "jitter = {:.3f}\nchunk_bytes = \"256KiB\"\n",
+                        ring ? "all_reduce" : "all_to_all", 2000 + pick(3000), iterations_,
+                        100 + pick(200), 0.01 + 0.04 * random_.uniform());
     }
     const std::uint32_t kind = is(out, Cause::oversubscribed) ? 0 : pick(2);
     if (kind == 0) {
@@ -172,7 +173,7 @@ class WorldDraw {
         text += fmt::format("severity = {:.1f}\n", between(15, 100));
         break;
       default:
-        out.culprit = fmt::format("leaf{}", pick(shape_ == Shape::rail ? leaves_ * nics_ : leaves_));
+        break;
     }
     return text + fmt::format("target = \"{}\"\nat = \"{}us\"\n", out.culprit, at_us);
   }
@@ -209,13 +210,20 @@ bool took_effect(const FaultWorld& world, const ObservedRun& observed) {
     }
     return losses > 0;
   }
+  if (world.truth == Cause::slow_nic) {
+    bool used = false;
+    for (const auto& pair : e.pairs) {
+      used =
+          used || e.nics[pair.src].name == world.culprit || e.nics[pair.dst].name == world.culprit;
+    }
+    return used;
+  }
   if (world.truth == Cause::bad_path) {
     return std::any_of(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
       const auto by_link = [&](std::uint32_t directed) {
         return e.links[directed / 2].name == world.culprit;
       };
-      return std::any_of(pair.way.begin(), pair.way.end(), by_link) ||
-             std::any_of(pair.way_back.begin(), pair.way_back.end(), by_link);
+      return std::any_of(pair.way.begin(), pair.way.end(), by_link);
     });
   }
   return true;

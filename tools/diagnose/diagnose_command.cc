@@ -1,4 +1,5 @@
-// `paceline diagnose`: who holds up a scenario, and why; `paceline faults`: what can be wrong in one.
+// `paceline diagnose`: who holds up a scenario, and why; `paceline faults`: what can be wrong in
+// one.
 
 #include <fmt/format.h>
 
@@ -49,8 +50,7 @@ int diagnose_scenario(const DiagnoseOptions& options) {
   if (!options.json.empty()) {
     try {
       experiment::write_results_file(
-          options.json,
-          diagnosis_json(scenario.name, scenario.seed, observed.evidence, verdicts));
+          options.json, diagnosis_json(scenario.name, scenario.seed, observed.evidence, verdicts));
     } catch (const experiment::ResultsFileError& error) {
       return report_errors(error.errors());
     }

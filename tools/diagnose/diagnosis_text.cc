@@ -17,10 +17,10 @@ using diagnosis::Verdict;
 constexpr std::size_t kMostShown = 16;  // rows and columns of the matrix
 
 std::string verdict_text(const Verdict& verdict) {
-  std::string text = fmt::format(
-      "{}  {} {}, confidence {:.2f} ({})\n", is_fault(verdict.cause) ? "verdict" : "design ",
-      name_of(verdict.cause), verdict.culprit, verdict.confidence,
-      name_of(place_of(verdict.cause)));
+  std::string text =
+      fmt::format("{}  {} {}, confidence {:.2f} ({})\n",
+                  is_fault(verdict.cause) ? "verdict" : "design ", name_of(verdict.cause),
+                  verdict.culprit, verdict.confidence, name_of(place_of(verdict.cause)));
   if (!verdict.or_else.empty()) {
     text += fmt::format("         or {}\n", fmt::join(verdict.or_else, ", "));
   }

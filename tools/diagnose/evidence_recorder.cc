@@ -75,14 +75,13 @@ void EvidenceRecorder::finish(VirtualWorld& world, diagnosis::Evidence& out) {
       PairEvidence& pair = out.pairs.emplace_back();
       pair.src = nic;
       pair.dst = nic_of(spec, attributes->path.ip);
-      pair.base_rtt_ns = static_cast<std::uint32_t>(
-          ideal.clock(pair.src, pair.dst).base_rtt().count / 1000);
+      pair.base_rtt_ns =
+          static_cast<std::uint32_t>(ideal.clock(pair.src, pair.dst).base_rtt().count / 1000);
       if (one_way) {
         const std::uint32_t port = attributes->path.source_port;
         const std::uint32_t from = spec.subnet_base + 1 + pair.src;
         const std::uint32_t to = spec.subnet_base + 1 + pair.dst;
         pair.way = topology.path(pair.src, pair.dst, fabric::entropy_of(from, to, port));
-        pair.way_back = topology.path(pair.dst, pair.src, fabric::entropy_of(to, from, port));
       }
       Counters before;
       for (const Look& look : looks_) {

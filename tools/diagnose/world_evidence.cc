@@ -44,10 +44,6 @@ void describe_fabric(const PreparedScenario& prepared, const VirtualWorld& world
     out.oversubscription = std::max(out.oversubscription, from_hosts[s] / to_switches[s]);
   }
   out.packet_bytes = scenario.transport.payload_bytes;
-  if (spec.ecn.enabled) {
-    out.marking_us = static_cast<double>(spec.ecn.kmax_bytes) * 8e6 /
-                     static_cast<double>(scenario.fabric.rate.bps);
-  }
 }
 
 // What the NICs' drivers tell of their links.
@@ -77,14 +73,17 @@ void read_ports(const VirtualWorld& world, Evidence& out) {
 
 void read_paces(const VirtualWorld& world, Evidence& out) {
   const NicPaces paces(world);
-  for (std::uint32_t slice = 0; slice < Evidence::kSlices; ++slice) {
-    const auto border = [&](std::int64_t s) {
-      return s == 0 ? Picos{-1} : world.now() / Evidence::kSlices * s;
-    };
-    const bool last = slice + 1 == Evidence::kSlices;
-    const std::vector<NicPace> now =
-        paces.between(border(slice), last ? world.now() : border(slice + 1));
-    for (std::size_t nic = 0; nic < now.size(); ++nic) out.nics[nic].paces.push_back(now[nic]);
+  const auto border = [&](std::uint32_t slice) {
+    if (slice == 0) return Picos{-1};
+    return slice == Evidence::kSlices ? kNever : world.now() / Evidence::kSlices * slice;
+  };
+  for (std::uint32_t first = 0; first < Evidence::kSlices; ++first) {
+    for (std::uint32_t last = first + 1; last < Evidence::kSlices; ++last) {
+      out.parts.push_back({first, last});
+      const std::vector<NicPace> now =
+          paces.between(border(first), border(last + 1), PaceWeight::bytes);
+      for (std::size_t nic = 0; nic < now.size(); ++nic) out.nics[nic].paces.push_back(now[nic]);
+    }
   }
   out.slowness = paces.by_pair();
 }

@@ -278,7 +278,7 @@ JobReport report_job(const Job& job, const JobPlan& plan, const VirtualWorld& wo
       job, plan, {&world.plan(), &world.records(), nullptr, true, collective_limits(world)});
   if (out.took.count < 0) return out;
   out.limited = limiter_shares(world);
-  out.nics = NicPaces(world).between(Picos{-1}, kNever);
+  out.nics = NicPaces(world).between(Picos{-1}, kNever, PaceWeight::messages);
   // Requests load NICs as they come: their paces say nothing of the NICs.
   if (job.requests.empty()) find_slow_nic(out.nics, out.stragglers);
   return out;

@@ -39,14 +39,16 @@ NicPaces::NicPaces(const VirtualWorld& world)
   }
 }
 
-std::vector<NicPace> NicPaces::between(Picos after, Picos until) const {
+std::vector<NicPace> NicPaces::between(Picos after, Picos until, PaceWeight weight) const {
   const auto middle = [&](const std::vector<std::uint32_t>& ids) {
-    std::vector<double> some;
+    std::vector<diagnosis::Weighted> some;
     for (const std::uint32_t id : ids) {
       const Picos at = world_.records()[id].completed;
-      if (after < at && at <= until) some.push_back(paces_[id]);
+      if (at <= after || until < at) continue;
+      const auto bytes = static_cast<double>(world_.plan().messages[id].bytes);
+      some.push_back({paces_[id], weight == PaceWeight::bytes ? bytes : 1});
     }
-    return median(some);
+    return diagnosis::weighted_median(some);
   };
   std::vector<NicPace> out;
   for (std::size_t nic = 0; nic < sent_.size(); ++nic) {

@@ -10,13 +10,16 @@
 
 namespace paceline::tools {
 
+// What a median is over: messages, or the bytes that they carry.
+enum class PaceWeight : std::uint8_t { messages, bytes };
+
 class NicPaces {
  public:
   // Of a world whose run has ended. It must outlive this.
   explicit NicPaces(const VirtualWorld& world);
 
   // By NIC, of the messages that were complete in (after, until].
-  std::vector<NicPace> between(Picos after, Picos until) const;
+  std::vector<NicPace> between(Picos after, Picos until, PaceWeight weight) const;
   // The median of the time over ideal of all messages from each NIC to each, sender * NICs +
   // receiver; 0 without any.
   std::vector<double> by_pair() const;

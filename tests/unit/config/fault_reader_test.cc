@@ -46,8 +46,9 @@ TEST_CASE("a fault of a switch is of all its links", "[config]") {
 
 TEST_CASE("bad faults are errors with place, value and what is allowed", "[config]") {
   CHECK(read("kind = \"slow_rank\"\n").errors == one("3:1: a [[fault]] needs \"target\""));
-  CHECK(read("kind = \"slow_rnak\"\ntarget = \"rank1\"\n").errors.front().find(
-            "s.toml:4:8: fault.kind = \"slow_rnak\": did you mean \"slow_rank\"?") == 0);
+  CHECK(read("kind = \"slow_rnak\"\ntarget = \"rank1\"\n")
+            .errors.front()
+            .find("s.toml:4:8: fault.kind = \"slow_rnak\": did you mean \"slow_rank\"?") == 0);
   CHECK(read("kind = \"slow_rank\"\ntarget = \"host1\"\n").errors ==
         one("5:10: fault.target = \"host1\": allowed with fault.kind = \"slow_rank\" is a rank of "
             "the job, such as \"rank3\""));
@@ -59,10 +60,11 @@ TEST_CASE("bad faults are errors with place, value and what is allowed", "[confi
   CHECK(read("kind = \"bad_path\"\ntarget = \"host1\"\n").errors ==
         one("5:10: fault.target = \"host1\": allowed with fault.kind = \"bad_path\" is one link "
             "between switches, such as \"leaf0-spine1\""));
-  CHECK(read("kind = \"lossy_link\"\ntarget = \"host9\"\n").errors.front().find(
-            "s.toml:5:10: fault.target = \"host9\": ") == 0);
+  CHECK(read("kind = \"lossy_link\"\ntarget = \"host9\"\n")
+            .errors.front()
+            .find("s.toml:5:10: fault.target = \"host9\": ") == 0);
   CHECK(read("kind = \"lossy_link\"\ntarget = \"host1\"\nseverity = 2\n").errors ==
-        one("6:12: fault.severity = the integer 2: out of range, allowed with fault.kind = "
+        one("6:12: fault.severity = 2: out of range, allowed with fault.kind = "
             "\"lossy_link\" is [1e-06 .. 1]: share of the packets that vanish, whatever the load"));
   CHECK(read("kind = \"ecn_off\"\ntarget = \"leaf0\"\nseverity = 2\n").errors ==
         one("6:12: fault.severity does nothing with fault.kind = \"ecn_off\""));

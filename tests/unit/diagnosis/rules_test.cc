@@ -17,12 +17,15 @@ constexpr std::size_t kWindows = 8;
 Evidence quiet() {
   Evidence e;
   e.until = picos_from_micros(800);
+  for (std::uint32_t a = 0; a < Evidence::kSlices; ++a) {
+    for (std::uint32_t b = a + 1; b < Evidence::kSlices; ++b) e.parts.push_back({a, b});
+  }
   for (std::size_t w = 1; w <= kWindows; ++w) {
     e.window_ends.push_back(picos_from_micros(static_cast<std::int64_t>(100 * w)));
   }
   for (int n = 0; n < 4; ++n) {
     const std::string name = "host" + std::to_string(n);
-    e.nics.push_back({name, 100e9, std::vector<NicPace>(Evidence::kSlices, {1.0, 1.0})});
+    e.nics.push_back({name, 100e9, std::vector<NicPace>(Evidence::kParts, {1.0, 1.0})});
     e.links.push_back({name, name, n < 2 ? "leaf0" : "leaf1", 100e9, true});
   }
   for (int leaf = 0; leaf < 2; ++leaf) {
@@ -44,7 +47,6 @@ Evidence quiet() {
       pair.src = src;
       pair.dst = dst;
       pair.way = way(src, dst);
-      pair.way_back = way(dst, src);
       pair.base_rtt_ns = 8000;
       PairWindow window;
       window.bytes = 300'000;

@@ -16,8 +16,8 @@ constexpr const char* kJob =
 
 TEST_CASE("diagnose names the rank that is slow, and says so in JSON", "[tools]") {
   const Folder folder;
-  folder.write("job.toml", std::string(kJob) +
-                               "[[fault]]\nkind = \"slow_rank\"\ntarget = \"rank5\"\n");
+  folder.write("job.toml",
+               std::string(kJob) + "[[fault]]\nkind = \"slow_rank\"\ntarget = \"rank5\"\n");
   const Outcome outcome =
       paceline_command(folder, {"diagnose", "job.toml", "--json", "verdicts.json"});
   CHECK(outcome.code == 0);
@@ -41,8 +41,8 @@ TEST_CASE("no verdict is an answer, and exit code 0", "[tools]") {
 
 TEST_CASE("diagnose refuses what it cannot read, and leaves nothing behind", "[tools]") {
   const Folder folder;
-  folder.write("job.toml", std::string(kJob) +
-                               "[[fault]]\nkind = \"slow_rank\"\ntarget = \"rank8\"\n");
+  folder.write("job.toml",
+               std::string(kJob) + "[[fault]]\nkind = \"slow_rank\"\ntarget = \"rank8\"\n");
   const Outcome outcome =
       paceline_command(folder, {"diagnose", "job.toml", "--json", "verdicts.json"});
   CHECK(outcome.code == 2);
