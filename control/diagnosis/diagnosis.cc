@@ -14,9 +14,9 @@ std::vector<Verdict> diagnose(const Evidence& evidence) {
   // explain that a NIC is slow.
   find_bad_ports(evidence, explained, found);
   find_lossy_link(evidence, explained, found);
-  // Longer round trips are the weakest sign: anything found so far may have caused them.
+  // Paces and round trips are weaker signs: anything found so far may have caused them.
   if (found.empty()) find_bad_path(evidence, explained, found);
-  find_slow_nic(evidence, explained, found);
+  if (found.empty()) find_slow_nic(evidence, explained, found);
   find_incast(evidence, explained, found);
   find_oversubscription(evidence, found);
   std::stable_sort(found.begin(), found.end(),

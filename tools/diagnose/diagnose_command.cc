@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <stdexcept>
 
 #include "control/diagnosis/diagnosis.h"
@@ -37,7 +38,7 @@ int diagnose_scenario(const DiagnoseOptions& options) {
   ProgressLine line(options.quiet);
   RunControl control;
   control.stop = &Interrupt::flag();
-  control.progress = [&](double share) { line.show(share, 0, scenario.name); };
+  control.progress = [&](double share) { line.show(share, std::nan(""), scenario.name); };
   ObservedRun observed;
   try {
     observed = observe_scenario(prepared.value, scenario.seed, control);
