@@ -12,6 +12,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   add_emulate_command(app, exit_code);
   add_collective_command(app, exit_code);
   add_job_command(app, exit_code);
+  add_diagnose_command(app, exit_code);
   add_topology_command(app, exit_code);
   add_cc_command(app, exit_code);
   add_tune_command(app, exit_code);

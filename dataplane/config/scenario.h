@@ -124,6 +124,21 @@ struct EventConfig {
   std::string where;               // file:line:column of `link`, for errors found later
 };
 
+// Something that is wrong for a while, [[fault]]. fault_kinds.h says what each kind does.
+struct FaultConfig {
+  std::string kind;
+  std::string target;                // as written
+  std::uint32_t rank = 0;            // of a kind that has a rank as its target
+  std::vector<std::uint32_t> links;  // of the other kinds: which ones that are
+  Picos at{0};
+  Picos lasts = kNever;            // kNever: to the end
+  double severity = 0;             // as given, or the kind's usual one; 0: the kind has none
+  std::string direction = "both";  // or "up" | "down", of kinds that can be of one
+  std::string where;               // file:line:column of `target`, for errors found later
+
+  Picos until() const { return saturating_add(at, lasts); }
+};
+
 struct TransportConfig {
   std::uint32_t payload_bytes = 4096;  // path MTU; 256..4096 by powers of two, or any
                                        // value 64..4096 with `calibration = true`
@@ -306,6 +321,7 @@ struct Scenario {
   CcConfig cc;
   WorkloadConfig workload;
   std::vector<EventConfig> events;
+  std::vector<FaultConfig> faults;
 };
 
 // Acknowledgements bring back what switches record.

@@ -34,7 +34,7 @@ BELOW_DRIVER = (
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
 BELOW_TOOLS = BELOW_DRIVER + (
     "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon/api",
-    "control/experiment", "control/experiment/live", "control/league",
+    "control/diagnosis", "control/experiment", "control/experiment/live", "control/league",
     "control/tuner", "control/tuner/online",
 )
 # What experiments and the tuner of pacelined are built on.
@@ -215,6 +215,8 @@ MAY_INCLUDE = {
         "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors", "control/daemon/api/stream",
     ),
     "control/daemon/api/stream": ("dataplane/attach/aside", "dataplane/attach/foreign_descriptors"),
+    # What is wrong, and where, from what the edge knows: neither emulator nor engine.
+    "control/diagnosis": ("dataplane/base",),
     "control/experiment": ("cc", "dataplane/base", "dataplane/config/*"),
     # Experiments over time blocks: design, schedule, analysis; of virtual time and live alike.
     "control/experiment/live": (
@@ -300,6 +302,7 @@ MAY_INCLUDE = {
         "tools/collective/rank_group", "tools/collective/rank_listener", "tools/collective/testbed_ranks",
         "tools/run", "tools/workload", "tools/workload/job_plans",
     ),
+    "tools/diagnose": BELOW_TOOLS + ("tools/cli", "tools/run", "tools/workload", "tools/workload/jobs"),
     "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),
     "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),

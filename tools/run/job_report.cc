@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "control/diagnosis/robust.h"
 #include "tools/run/limiter_shares.h"
-#include "tools/run/medians.h"
 #include "tools/run/nic_pace.h"
 #include "tools/workload/background.h"
 
@@ -14,6 +14,8 @@ namespace paceline::tools {
 
 namespace {
 
+using diagnosis::divide_by_median;
+using diagnosis::largest_of;
 using workload::CollectiveOp;
 using workload::Job;
 using workload::JobOpKind;
@@ -276,7 +278,7 @@ JobReport report_job(const Job& job, const JobPlan& plan, const VirtualWorld& wo
       job, plan, {&world.plan(), &world.records(), nullptr, true, collective_limits(world)});
   if (out.took.count < 0) return out;
   out.limited = limiter_shares(world);
-  out.nics = nic_paces(world);
+  out.nics = NicPaces(world).between(Picos{-1}, kNever, PaceWeight::messages);
   // Requests load NICs as they come: their paces say nothing of the NICs.
   if (job.requests.empty()) find_slow_nic(out.nics, out.stragglers);
   return out;

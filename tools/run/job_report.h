@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cc/decision.h"
+#include "control/diagnosis/evidence.h"
 #include "dataplane/base/units.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "tools/run/critical_path.h"
@@ -64,13 +65,7 @@ struct OpTime {
   Picos end{-1};
 };
 
-// How the messages of one NIC fared that it sends and that it receives through the fabric: the
-// median of time over ideal, 0 without any. Each NIC of a message had to carry what shared it then,
-// and the message is as slow as the faster of the two.
-struct NicPace {
-  double sent = 0;
-  double received = 0;
-};
+using diagnosis::NicPace;
 
 // Who holds up a job.
 struct Straggler {

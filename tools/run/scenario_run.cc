@@ -182,6 +182,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
     run.series = recorder.finish(world);
     run.series.seed = seed;
   }
+  if (control.finished) control.finished(world);
   run.flows = flow_rows(world, scenario, prepared.inputs.numbers);
   run.rails = rail_traffic(world.plan(), world.records(), config::server_shape(scenario.fabric));
   for (std::uint32_t h = 0; h < world.hosts(); ++h) {
@@ -211,6 +212,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   if (job) {
     run.job = report_job(prepared.inputs.job, *job, world);
     job_metrics(*run.job, result.metrics);
+    run.job_plan = std::move(*job);
   }
   const fabric::FabricSpec& spec = world.network().spec();
   const bool tiers = std::any_of(spec.links.begin(), spec.links.end(), [&spec](const auto& link) {

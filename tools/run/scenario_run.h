@@ -62,6 +62,8 @@ struct RunControl {
   // Looks at the world every sample_interval, beside `series`, of which only one can be asked for.
   Picos sample_interval = kNever;
   std::function<void(VirtualWorld&, Picos)> sample;
+  // Looks at the world when the run is over.
+  std::function<void(VirtualWorld&)> finished;
 };
 
 struct ScenarioRun {
@@ -78,6 +80,7 @@ struct ScenarioRun {
   std::string one_thread_because;         // they were asked for and could not be used
   RealTimeReport real_time;               // of a run in real time
   std::optional<JobReport> job;           // workload.kind = "job"
+  workload::JobPlan job_plan;             // of it, without its messages
 };
 
 // Runs the scenario with `seed` under `cc`. Throws std::invalid_argument when the scenario cannot

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dataplane/base/random.h"
+#include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/fabric_shape.h"
 #include "tools/workload/background.h"
@@ -57,11 +58,18 @@ bool load_topology(config::Scenario& scenario, WorkloadInputs& inputs,
   return true;
 }
 
-// The links that events name by the file's node numbers, "12-20" or "12-20#1".
-void find_event_links(config::Scenario& scenario, const NodeNumbers& numbers,
-                      std::vector<std::string>& errors) {
-  for (config::EventConfig& event : scenario.events) {
-    std::string_view name = event.link;
+// Finds links by the topology file's node numbers, "12-20" or "12-20#1".
+class LinkFinder {
+ public:
+  LinkFinder(const config::FabricConfig& fabric, const NodeNumbers& numbers,
+             std::vector<std::string>& errors)
+      : links_(fabric.links), numbers_(numbers), errors_(errors) {}
+
+  // `key` is the one that names the link; `where` is its place. Empty, and an error, if there is
+  // none.
+  std::vector<std::uint32_t> find(std::string_view key, const std::string& written,
+                                  const std::string& where) const {
+    std::string_view name = written;
     std::uint32_t skip = 0;
     std::uint32_t ends[2] = {};
     bool good = config::take_parallel_number(name, skip);
@@ -76,21 +84,44 @@ void find_event_links(config::Scenario& scenario, const NodeNumbers& numbers,
       if (good) ends[i] = number;
     }
     const auto between = [&](const config::LinkSpec& l) {
-      const std::uint32_t a = numbers.number(l.a);
-      const std::uint32_t b = numbers.number(l.b);
+      const std::uint32_t a = numbers_.number(l.a);
+      const std::uint32_t b = numbers_.number(l.b);
       return (a == ends[0] && b == ends[1]) || (a == ends[1] && b == ends[0]);
     };
-    const auto& links = scenario.fabric.links;
-    auto at = good ? std::find_if(links.begin(), links.end(), between) : links.end();
-    for (; at != links.end() && skip > 0; --skip) at = std::find_if(at + 1, links.end(), between);
-    if (at != links.end()) {
-      event.links = {static_cast<std::uint32_t>(at - links.begin())};
-      continue;
-    }
-    errors.push_back(fmt::format("{}: event.link = \"{}\": {}", event.where, event.link,
-                                 good ? "the topology file has no such link"
-                                      : "expected two node numbers of the topology file, such as "
-                                        "\"12-20\""));
+    auto at = good ? std::find_if(links_.begin(), links_.end(), between) : links_.end();
+    for (; at != links_.end() && skip > 0; --skip) at = std::find_if(at + 1, links_.end(), between);
+    if (at != links_.end()) return {static_cast<std::uint32_t>(at - links_.begin())};
+    errors_.push_back(fmt::format("{}: {} = \"{}\": {}", where, key, written,
+                                  good ? "the topology file has no such link"
+                                       : "expected two node numbers of the topology file, such as "
+                                         "\"12-20\""));
+    return {};
+  }
+
+ private:
+  const std::vector<config::LinkSpec>& links_;
+  const NodeNumbers& numbers_;
+  std::vector<std::string>& errors_;
+};
+
+// The links of events and faults.
+void find_named_links(config::Scenario& scenario, const NodeNumbers& numbers,
+                      std::vector<std::string>& errors) {
+  const LinkFinder finder(scenario.fabric, numbers, errors);
+  for (config::EventConfig& event : scenario.events) {
+    event.links = finder.find("event.link", event.link, event.where);
+  }
+  for (config::FaultConfig& fault : scenario.faults) {
+    const config::FaultKindInfo& kind = *config::find_fault_kind(fault.kind);
+    if (kind.target == config::FaultTarget::rank) continue;
+    fault.links = finder.find("fault.target", fault.target, fault.where);
+    if (fault.links.empty()) continue;
+    const config::LinkSpec& link = scenario.fabric.links[fault.links.front()];
+    const bool of_host = std::min(link.a, link.b) < scenario.fabric.endpoints();
+    const std::string wrong = config::target_error(kind, fault.target, fault.links.size(), of_host);
+    if (wrong.empty()) continue;
+    errors.push_back(
+        fmt::format("{}: fault.target = \"{}\": {}", fault.where, fault.target, wrong));
   }
 }
 
@@ -292,7 +323,7 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario) {
     out.value.host_rates.assign(fabric.hosts, Rate{fabric.rate.bps * fabric.ports});
   }
   if (scenario.fabric.topology == "file" && topology_known) {
-    find_event_links(scenario, out.value.numbers, out.errors);
+    find_named_links(scenario, out.value.numbers, out.errors);
   }
   const config::WorkloadConfig& w = scenario.workload;
   if (w.placement == "file" && topology_known) {
@@ -358,6 +389,16 @@ config::Read<JobPlan> make_job_plan(const config::Scenario& scenario, const Work
   if (!out.ok()) return out;
   add_background(background, ranks, out.value.plan);
   put_on_nics(out.value.plan, nics);
+  for (const config::FaultConfig& fault : scenario.faults) {
+    if (fault.kind != "slow_rank") continue;
+    if (fault.rank >= ranks) {
+      out.errors.push_back(
+          fmt::format("{}: fault.target = \"{}\": no such rank", fault.where, fault.target));
+      return out;
+    }
+    out.value.plan.slow_computing.push_back(
+        {nics[fault.rank], fault.at, fault.until(), fault.severity});
+  }
   return out;
 }
 

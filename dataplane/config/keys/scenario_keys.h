@@ -56,6 +56,10 @@ Field experiment_field(Experiment& experiment, std::string_view name);
 std::span<const KeySpec> event_keys();
 Field event_field(EventConfig& event, std::string_view name);
 
+// Keys of a [[fault]]; their `field` is null, see fault_field.
+std::span<const KeySpec> fault_keys();
+Field fault_field(FaultConfig& fault, std::string_view name);
+
 // Keys of a [[fabric.ecn.at_rate]]; their `field` is null, see marking_rate_field.
 std::span<const KeySpec> marking_rate_keys();
 Field marking_rate_field(EcnAtRate& one, std::string_view name);

@@ -105,6 +105,9 @@ void imply(Scenario& s, const GivenKeys& given) {
     for (EventConfig& event : s.events) {
       event.links = find_links(s.fabric, event.link).links;
     }
+    for (FaultConfig& fault : s.faults) {
+      fault.links = find_links(s.fabric, fault.target).links;
+    }
   }
   imply_planes(s, given);
   // Either key may say it. A contradiction is left as it is, for check_scenario.

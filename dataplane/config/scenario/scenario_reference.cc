@@ -55,6 +55,12 @@ std::string scenario_reference_markdown() {
   for (const KeySpec& key : event_keys()) {
     out += row(key, event_field(event, key.name()), "none");
   }
+  FaultConfig fault;
+  out += "\n### `[[fault]]`\n\n";
+  out += kHead;
+  for (const KeySpec& key : fault_keys()) {
+    out += row(key, fault_field(fault, key.name()), "none");
+  }
   const CcConfig cc;
   out += fmt::format(
       "\n### `[cc]` of a scenario, body of an `[[arm]]`\n\n"

@@ -203,7 +203,7 @@ std::vector<std::string_view> names_under(std::string_view table) {
     rest = rest.substr(0, rest.find('.'));
     if (std::find(names.begin(), names.end(), rest) == names.end()) names.push_back(rest);
   }
-  if (table.empty()) names.insert(names.begin(), {"schema", "cc", "event"});
+  if (table.empty()) names.insert(names.begin(), {"schema", "cc", "event", "fault"});
   if (table == "fabric.ecn") names.emplace_back("at_rate");
   return names;
 }
@@ -221,6 +221,10 @@ void read_keys(const TomlNode& node, const std::string& table,
     if (table.empty() && std::find(skip.begin(), skip.end(), m.key) != skip.end()) continue;
     if (table.empty() && m.key == "event") {
       read_events(m.value, target.out.events, target.context);
+      continue;
+    }
+    if (table.empty() && m.key == "fault") {
+      read_faults(m.value, target.out.faults, target.context);
       continue;
     }
     const std::string path = dotted(table, m.key);

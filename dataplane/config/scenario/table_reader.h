@@ -97,6 +97,9 @@ void read_scenario_table(const TomlNode& root, std::span<const std::string_view>
 // The [[event]] tables of a scenario. Whether their links exist is check_scenario's business.
 void read_events(const TomlNode& list, std::vector<EventConfig>& out, ReadContext& context);
 
+// The [[fault]] tables of a scenario. Whether their targets exist is check_scenario's business.
+void read_faults(const TomlNode& list, std::vector<FaultConfig>& out, ReadContext& context);
+
 // The [[fabric.ecn.at_rate]] tables of a scenario.
 void read_marking_rates(const TomlNode& list, std::vector<EcnAtRate>& out, ReadContext& context);
 

@@ -18,11 +18,13 @@ struct Row {
 };
 
 // Reads every key of [name] by its row; an empty `name` is the top of the document. `take_other`
-// reads the keys named in `others`.
+// reads the keys named in `others`. False, and errors, if a row's value is none or a key is
+// unknown.
 template <class TakeOther>
-void read_rows(const TomlNode& table, std::string_view name, std::span<const Row> rows,
+bool read_rows(const TomlNode& table, std::string_view name, std::span<const Row> rows,
                const std::vector<std::string_view>& others, ReadContext& context,
                TakeOther take_other) {
+  bool good = true;
   std::vector<std::string_view> valid;
   for (const Row& row : rows) valid.push_back(row.key.name());
   valid.insert(valid.end(), others.begin(), others.end());
@@ -30,13 +32,15 @@ void read_rows(const TomlNode& table, std::string_view name, std::span<const Row
     const auto row =
         std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.key.name() == m.key; });
     if (row != rows.end()) {
-      read_value(row->key, row->field, m.value, context);
+      good = read_value(row->key, row->field, m.value, context) && good;
     } else if (std::find(others.begin(), others.end(), m.key) != others.end()) {
       take_other(m);
     } else {
       report_unknown_key(m, name, valid, context);
+      good = false;
     }
   }
+  return good;
 }
 
 }  // namespace paceline::config

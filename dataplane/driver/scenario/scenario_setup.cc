@@ -8,6 +8,7 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "dataplane/config/scenario/fabric_shape.h"
+#include "dataplane/driver/scenario/fault_events.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/driver/traffic/ideal.h"
 #include "dataplane/fabric/topology/clos.h"
@@ -38,9 +39,7 @@ fabric::LinkAction action_of(const std::string& name) {
 
 std::vector<fabric::LinkEvent> link_events(const config::EventConfig& event) {
   std::vector<fabric::LinkEvent> out;
-  std::uint8_t directions = fabric::kBothDirections;
-  if (event.direction == "up") directions = 1;
-  if (event.direction == "down") directions = 2;
+  const std::uint8_t directions = directions_of(event.direction);
   for (const std::uint32_t link : event.links) {
     out.push_back({event.at, link, action_of(event.action), event.rate, event.delay,
                    event.probability, directions});
@@ -93,6 +92,10 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.keep_queued_when_down = from.queued_when_down == "keep";
   for (const config::EventConfig& event : scenario.events) {
     const std::vector<fabric::LinkEvent> events = link_events(event);
+    spec.events.insert(spec.events.end(), events.begin(), events.end());
+  }
+  for (const config::FaultConfig& fault : scenario.faults) {
+    const std::vector<fabric::LinkEvent> events = fault_events(fault, spec);
     spec.events.insert(spec.events.end(), events.begin(), events.end());
   }
   spec.buffer_bytes = from.buffer_bytes;

@@ -98,7 +98,7 @@ void MessageApp::start(Picos now, std::uint32_t id) {
   const PlannedMessage& message = plan_.messages[id];
   records_[id].ready = now;
   if (message.computes) {
-    due_.push({now + message.gap, id});
+    due_.push({now + computing_time(plan_, message, now), id});
     return;
   }
   if (message.nvlink) {

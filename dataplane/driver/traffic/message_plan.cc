@@ -28,4 +28,13 @@ void mark_awaited(MessagePlan& plan) {
   for (const Join& join : plan.joins) mark(plan, plan.messages.at(join.message), join.after);
 }
 
+Picos computing_time(const MessagePlan& plan, const PlannedMessage& computing, Picos now) {
+  double factor = 1;
+  for (const SlowComputing& slow : plan.slow_computing) {
+    if (slow.host == computing.src && slow.from <= now && now < slow.until) factor *= slow.factor;
+  }
+  if (factor == 1) return computing.gap;
+  return Picos{static_cast<std::int64_t>(static_cast<double>(computing.gap.count) * factor)};
+}
+
 }  // namespace paceline

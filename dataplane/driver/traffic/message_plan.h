@@ -53,10 +53,19 @@ struct Collective {
   Picos ideal{0};    // max over ports of wire bytes / C, plus base latency; set by the world
 };
 
+// What a host begins to compute from `from` on and before `until` takes `factor` times as long.
+struct SlowComputing {
+  std::uint32_t host = 0;
+  Picos from{0};
+  Picos until{0};
+  double factor = 1;
+};
+
 struct MessagePlan {
   std::vector<PlannedMessage> messages;  // index = message id
   std::vector<Join> joins;
   std::vector<Collective> collectives;  // empty for open-loop traffic
+  std::vector<SlowComputing> slow_computing;
   // All queue pairs are connected before the run, as communicators are; else each at its first
   // message.
   bool connected = false;
@@ -66,5 +75,8 @@ struct MessagePlan {
 // Sets `notify` and `notify_sender` by what waits for what. Throws std::invalid_argument where a
 // message waits for one that its sender neither sends nor receives, or that does not exist.
 void mark_awaited(MessagePlan& plan);
+
+// How long a host is busy with what it begins to compute at `now`.
+Picos computing_time(const MessagePlan& plan, const PlannedMessage& computing, Picos now);
 
 }  // namespace paceline

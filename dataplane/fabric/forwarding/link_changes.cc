@@ -54,6 +54,9 @@ void LinkChanges::change(Link& link, const LinkEvent& event) {
   } else if (event.action == LinkAction::delay) {
     link.delay = event.delay;
     link.impaired |= Link::kVaries;
+  } else if (event.action == LinkAction::mark_off || event.action == LinkAction::mark_on) {
+    if (link.egress == Link::kNoEgress) return;
+    state.queues.set_marking(link.egress, event.action == LinkAction::mark_on);
   } else {
     state.impairments.change(link.id, event.action, event.probability);
   }

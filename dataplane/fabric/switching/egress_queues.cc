@@ -26,6 +26,8 @@ EgressQueues::EgressQueues(const FabricSpec& spec, PacketPool& pool, NetworkStat
   egresses_.reserve(2 * spec.links.size());
   curves_.emplace_back(spec.ecn);
   for (const EcnSpec::AtRate& at_rate : spec.ecn.at_rates) curves_.emplace_back(at_rate.curve);
+  constexpr std::uint64_t kNoQueue = ~std::uint64_t{0};
+  curves_.emplace_back(MarkingCurve{.kmin_bytes = kNoQueue, .kmax_bytes = kNoQueue, .pmax = 0});
   for (std::size_t c = 0; c < kTrafficClasses; ++c) {
     quantum_[c] = spec.class_weights[c] * kDwrrQuantum;
     if (quantum_[c] != 0) strict_classes_ &= ~(1U << c);
@@ -43,14 +45,23 @@ std::uint32_t EgressQueues::add(std::uint32_t link, std::uint32_t switch_index, 
   egress.marking = Random(spec_.seed, kMarkingStream + link);
   if (strict_classes_ != 0xFF) dwrr_.emplace_back();
   if (!spec_.ecn.enabled) return index;
+  egress.curve = curve_of(link);
+  least_kmin_ = std::min(least_kmin_, curves_[egress.curve].kmin);
+  return index;
+}
+
+std::uint8_t EgressQueues::curve_of(std::uint32_t link) const {
   const std::vector<EcnSpec::AtRate>& at_rates = spec_.ecn.at_rates;
   const Rate rate = spec_.links[link / 2].rate;
   const auto own = std::find_if(at_rates.begin(), at_rates.end(),
                                 [&](const EcnSpec::AtRate& at) { return at.rate == rate; });
-  egress.curve =
-      own == at_rates.end() ? 0 : static_cast<std::uint8_t>(1 + (own - at_rates.begin()));
-  least_kmin_ = std::min(least_kmin_, curves_[egress.curve].kmin);
-  return index;
+  return own == at_rates.end() ? 0 : static_cast<std::uint8_t>(1 + (own - at_rates.begin()));
+}
+
+void EgressQueues::set_marking(std::uint32_t index, bool on) {
+  if (!spec_.ecn.enabled) return;
+  Egress& egress = egresses_[index];
+  egress.curve = on ? curve_of(egress.link) : static_cast<std::uint8_t>(curves_.size() - 1);
 }
 
 // queue_bytes > least_kmin_. One draw per packet between kmin and kmax that can be marked.

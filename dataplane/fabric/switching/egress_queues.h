@@ -86,6 +86,8 @@ class EgressQueues {
     if (!dwrr_.empty()) [[unlikely]]
       dwrr_[index].emptied(traffic_class);
   }
+  // Whether what leaves the queue is marked, from now on.
+  void set_marking(std::uint32_t index, bool on);
   // The first packet of the class is lost; nullptr: none is queued. The caller has integrated.
   static Packet* lose(Egress& egress, std::uint8_t traffic_class);
 
@@ -106,6 +108,8 @@ class EgressQueues {
     double slope = 0;  // pmax / (kmax - kmin)
   };
 
+  // Of the port of a link, by its rate.
+  std::uint8_t curve_of(std::uint32_t link) const;
   void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
 
   const FabricSpec& spec_;
@@ -114,8 +118,9 @@ class EgressQueues {
   std::pmr::vector<Egress> egresses_;
   // The least kmin of all curves in use; ~0 if marking is off.
   std::uint64_t least_kmin_ = ~std::uint64_t{0};
-  std::vector<Curve> curves_;  // the first is that of rates without their own
-  std::uint64_t trim_above_;   // ~0 where nothing is trimmed
+  // The first is that of rates without their own, the last marks nothing.
+  std::vector<Curve> curves_;
+  std::uint64_t trim_above_;  // ~0 where nothing is trimmed
   bool mark_at_enqueue_;
   unsigned strict_classes_ = 0xFF;  // bit per class without a weight
   std::array<std::uint32_t, kTrafficClasses> quantum_{};

@@ -16,6 +16,8 @@ enum class LinkAction : std::uint8_t {
   corrupt,  // likewise
   duplicate,  // likewise
   reorder,    // likewise
+  mark_off,   // the switch at its beginning marks nothing that leaves by it
+  mark_on,    // it marks again, by the curve of FabricSpec::ecn
 };
 
 // Link i of a spec has the directions a to b and b to a: bit 0 and bit 1.

@@ -9,6 +9,9 @@ void check_fabric(const Scenario& scenario, const GivenKeys& given, const Where&
                   ReadContext& context);
 void check_transport(const Scenario& scenario, const GivenKeys& given, const Where& start,
                      ReadContext& context);
+// The targets of faults.
+void check_faults(const Scenario& scenario, const GivenKeys& given, const Where& start,
+                  ReadContext& context);
 // Servers and the placement of ranks, and where there is a workload its own keys.
 void check_workload(const Scenario& scenario, const GivenKeys& given, const Where& start,
                     ReadContext& context);

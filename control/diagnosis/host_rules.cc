@@ -1,0 +1,273 @@
+// Hosts: ranks that compute long, NICs that are slow both ways, ports that are down.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "control/diagnosis/robust.h"
+#include "control/diagnosis/rules.h"
+
+namespace paceline::diagnosis {
+
+namespace {
+
+// The stretch of time in which something stands out.
+struct Stretch {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::size_t times = 0;  // in it
+  double share() const {
+    return times == 0 ? 0 : static_cast<double>(times) / static_cast<double>(last - first + 1);
+  }
+};
+
+Stretch stretch_of(const std::vector<bool>& stands_out) {
+  Stretch out;
+  for (std::size_t i = 0; i < stands_out.size(); ++i) {
+    if (!stands_out[i]) continue;
+    if (out.times == 0) out.first = i;
+    out.last = i;
+    ++out.times;
+  }
+  return out;
+}
+
+constexpr double kPersistent = 0.6;  // share of a stretch
+
+class SlowRanks {
+ public:
+  explicit SlowRanks(const Evidence& evidence) : e_(evidence) {
+    std::uint32_t calls = 0;
+    for (const RankEvidence& rank : e_.ranks) {
+      for (const RankStep& step : rank.steps) calls = std::max(calls, step.call + 1);
+    }
+    std::vector<std::vector<double>> computing(calls);
+    for (const RankEvidence& rank : e_.ranks) {
+      for (const RankStep& step : rank.steps) computing[step.call].push_back(step.computing_us);
+    }
+    for (const std::vector<double>& some : computing) usual_.push_back(usual_of(some));
+  }
+
+  void find(Verdicts& found) const {
+    for (std::uint32_t r = 0; r < e_.ranks.size(); ++r) find(r, found);
+  }
+
+ private:
+  static constexpr double kMuch = 1.1;  // times the median
+  static constexpr double kSpreads = 4;
+  static constexpr double kLeastSpread = 0.01;  // of the median
+  static constexpr double kLate = 0.5;          // of what it computed longer
+  static constexpr std::size_t kLeastTimes = 3;
+
+  void find(std::uint32_t r, Verdicts& found) const {
+    std::vector<bool> slow;
+    std::vector<double> factors, late;
+    for (const RankStep& step : e_.ranks[r].steps) {
+      const Usual& usual = usual_[step.call];
+      if (usual.middle <= 0) continue;
+      const double longer = step.computing_us - usual.middle;
+      slow.push_back(step.computing_us >= kMuch * usual.middle &&
+                     usual.score(step.computing_us, kLeastSpread * usual.middle) >= kSpreads &&
+                     step.late_us >= kLate * longer);
+      if (!slow.back()) continue;
+      factors.push_back(step.computing_us / usual.middle);
+      late.push_back(step.late_us);
+    }
+    const Stretch stretch = stretch_of(slow);
+    if (stretch.times < std::min(kLeastTimes, slow.size()) || stretch.times < 2 ||
+        stretch.share() < kPersistent) {
+      return;
+    }
+    const double factor = median(factors);
+    Verdict verdict;
+    verdict.cause = Cause::slow_rank;
+    verdict.culprit = fmt::format("rank{}", r);
+    verdict.confidence =
+        stretch.share() * std::min(1.0, static_cast<double>(stretch.times + 1) / 4);
+    verdict.evidence = {
+        fmt::format("Rank {} computed {:.2f} times as long as the median rank before {} of {} "
+                    "collectives.",
+                    r, factor, stretch.times, slow.size()),
+        fmt::format("It entered them {:.0f} us after the median rank.", median(late))};
+    found.push_back(std::move(verdict));
+  }
+
+  const Evidence& e_;
+  std::vector<Usual> usual_;  // of computing, by call
+};
+
+// How slow each NIC is both ways, by part of the time.
+class BothWays {
+ public:
+  explicit BothWays(const Evidence& evidence) : e_(evidence) { read_rates(); }
+
+  struct Found {
+    std::size_t nic = 0;
+    PartOfTime part;
+    double factor = 0;   // of its messages' time over the median NIC's, the mean of both ways
+    double score = 0;    // spreads above the median NIC
+    double fastest = 0;  // the most that it sent or received in a window, over its rate
+    double others = 0;   // likewise, of the median NIC
+  };
+
+  // The NIC that stands out most in some part of the time, unless it is explained.
+  std::optional<Found> find(const Explained& explained) const {
+    std::optional<Found> most;
+    const std::vector<bool> by_others = by_pairs(explained);
+    for (std::size_t part = 0; part < e_.parts.size(); ++part) {
+      const std::vector<double> slow = slow_in(part);
+      std::vector<double> some = slow;
+      std::erase(some, 0.0);
+      const Usual usual = usual_of(some);
+      const std::vector<double> fastest = fastest_in(e_.parts[part]);
+      some = fastest;
+      std::erase(some, 0.0);
+      const double others = median(some);
+      for (std::size_t n = 0; n < slow.size(); ++n) {
+        if (explained.nics[n] || by_others[n]) continue;
+        const Found one{n,          e_.parts[part], slow[n], usual.score(slow[n], kLeastSpread),
+                        fastest[n], others};
+        if (stands_out(one) && (!most || one.score > most->score)) most = one;
+      }
+    }
+    return most;
+  }
+
+ private:
+  static constexpr double kMuch = 1.25;
+  static constexpr double kLeastOneWay = 1.05;
+  static constexpr double kSpreads = 6;
+  static constexpr double kLeastSpread = 0.03;
+  static constexpr double kFast = 0.75;  // a NIC that can do that is not slow
+  // Less is asked for where it also never came near what the others did.
+  static constexpr double kCapped = 0.65;
+  static constexpr double kSpreadsCapped = 3;
+
+  // Those of whose bytes much went by pairs that are explained.
+  std::vector<bool> by_pairs(const Explained& explained) const {
+    constexpr double kMuchOfIt = 0.4;
+    std::vector<double> all(e_.nics.size()), of_these(e_.nics.size());
+    for (std::size_t p = 0; p < e_.pairs.size(); ++p) {
+      double bytes = 0;
+      for (const PairWindow& window : e_.pairs[p].windows)
+        bytes += static_cast<double>(window.bytes);
+      for (const std::uint32_t nic : {e_.pairs[p].src, e_.pairs[p].dst}) {
+        all[nic] += bytes;
+        if (explained.pairs[p]) of_these[nic] += bytes;
+      }
+    }
+    std::vector<bool> out;
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      out.push_back(of_these[n] > 0 && of_these[n] >= kMuchOfIt * all[n]);
+    }
+    return out;
+  }
+
+  static bool stands_out(const Found& one) {
+    if (one.factor < kMuch || one.fastest >= kFast) return false;
+    return one.score >= kSpreads ||
+           (one.score >= kSpreadsCapped && one.fastest < kCapped * one.others);
+  }
+
+  static double mean_of(double sent, double received) {
+    if (sent == 0 || received == 0) return 0;
+    return std::min(sent, received) < kLeastOneWay ? std::min(1.0, std::min(sent, received))
+                                                   : std::sqrt(sent * received);
+  }
+
+  std::vector<double> slow_in(std::size_t part) const {
+    std::vector<double> sent, received, out;
+    for (const NicEvidence& nic : e_.nics) {
+      sent.push_back(nic.paces[part].sent);
+      received.push_back(nic.paces[part].received);
+    }
+    divide_by_median(sent);
+    divide_by_median(received);
+    for (std::size_t n = 0; n < sent.size(); ++n) out.push_back(mean_of(sent[n], received[n]));
+    return out;
+  }
+
+  std::vector<double> fastest_in(const PartOfTime& part) const {
+    std::vector<double> out(e_.nics.size());
+    const Picos slice = e_.until / Evidence::kSlices;
+    const Picos from = slice * part.first;
+    const Picos until = part.last + 1 == Evidence::kSlices ? kNever : slice * (part.last + 1);
+    for (std::size_t w = 0; w < e_.window_ends.size(); ++w) {
+      const Picos begin = w == 0 ? Picos{0} : e_.window_ends[w - 1];
+      if (begin < from || until < e_.window_ends[w]) continue;
+      for (std::size_t n = 0; n < out.size(); ++n) out[n] = std::max(out[n], rates_[w][n]);
+    }
+    return out;
+  }
+
+  void read_rates() {
+    for (std::size_t w = 0; w < e_.window_ends.size(); ++w) {
+      std::vector<double> sent(e_.nics.size()), received(e_.nics.size());
+      for (const PairEvidence& pair : e_.pairs) {
+        sent[pair.src] += static_cast<double>(pair.windows[w].bytes);
+        received[pair.dst] += static_cast<double>(pair.windows[w].bytes);
+      }
+      const Picos begin = w == 0 ? Picos{0} : e_.window_ends[w - 1];
+      const double seconds = static_cast<double>((e_.window_ends[w] - begin).count) / 1e12;
+      std::vector<double>& now = rates_.emplace_back();
+      for (std::size_t n = 0; n < e_.nics.size(); ++n) {
+        const double able = seconds * e_.nics[n].rate_bps;
+        now.push_back(able <= 0 ? 0 : 8 * std::max(sent[n], received[n]) / able);
+      }
+    }
+  }
+
+  const Evidence& e_;
+  std::vector<std::vector<double>> rates_;  // by window and NIC: the faster way, over its rate
+};
+
+}  // namespace
+
+void find_slow_ranks(const Evidence& evidence, Verdicts& found) { SlowRanks(evidence).find(found); }
+
+void find_slow_nic(const Evidence& evidence, Explained& explained, Verdicts& found) {
+  const auto slow = BothWays(evidence).find(explained);
+  if (!slow) return;
+  Verdict verdict;
+  verdict.cause = Cause::slow_nic;
+  verdict.culprit = evidence.nics[slow->nic].name;
+  verdict.confidence = std::min(1.0, slow->score / 10) * std::min(1.0, slow->factor - 0.5);
+  verdict.evidence = {
+      fmt::format("What {} sends and what it receives takes {:.2f} times as long as at the median "
+                  "NIC, {:.1f} spreads more, from part {} to part {} of {} of the time.",
+                  verdict.culprit, slow->factor, slow->score, slow->part.first + 1,
+                  slow->part.last + 1, Evidence::kSlices),
+      fmt::format("It sent and received at {:.0f} % of its rate at most, the median NIC at {:.0f} "
+                  "%.",
+                  100 * slow->fastest, 100 * slow->others)};
+  explained.nics[slow->nic] = true;
+  found.push_back(std::move(verdict));
+}
+
+void find_bad_ports(const Evidence& evidence, Explained& explained, Verdicts& found) {
+  for (const PortEvidence& port : evidence.ports) {
+    const auto downs = std::count_if(port.changes.begin(), port.changes.end(),
+                                     [](const PortChange& change) { return !change.up; });
+    if (downs == 0) continue;
+    explained.nics[port.nic] = true;
+    Verdict verdict;
+    verdict.culprit = port.name;
+    const double first_ms = static_cast<double>(port.changes.front().at.count) / 1e9;
+    if (!port.changes.back().up && downs == 1) {
+      verdict.cause = Cause::dead_port;
+      verdict.confidence = 1;
+      verdict.evidence = {fmt::format(
+          "The link of {} went down at {:.3f} ms and has not come back.", port.name, first_ms)};
+    } else {
+      verdict.cause = Cause::flapping_port;
+      verdict.confidence = 1 - 1 / static_cast<double>(downs + 1);
+      verdict.evidence = {
+          fmt::format("The link of {} went down {} times, first at {:.3f} ms, and came back.",
+                      port.name, downs, first_ms)};
+    }
+    found.push_back(std::move(verdict));
+  }
+}
+
+}  // namespace paceline::diagnosis

@@ -1,0 +1,32 @@
+// Which pairs use which links, by their source ports and the description of the fabric: where pairs
+// that suffer meet and those that do not stay away is the culprit.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/diagnosis/evidence.h"
+
+namespace paceline::diagnosis {
+
+class LinkMembers {
+ public:
+  enum class Direction : std::uint8_t { forward, backward, both };
+
+  explicit LinkMembers(const Evidence& evidence);
+
+  // Pairs, ascending, each once.
+  const std::vector<std::uint32_t>& pairs(std::uint32_t link, Direction direction) const {
+    return members_[link][static_cast<std::size_t>(direction)];
+  }
+
+ private:
+  std::vector<std::array<std::vector<std::uint32_t>, 3>> members_;  // by link
+};
+
+// "host3 to leaf0", or the link's name for both directions.
+std::string direction_text(const LinkEvidence& link, LinkMembers::Direction direction);
+
+}  // namespace paceline::diagnosis

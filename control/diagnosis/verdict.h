@@ -1,0 +1,42 @@
+// What a diagnosis says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline::diagnosis {
+
+// In the order in which they are decided.
+enum class Cause : std::uint8_t {
+  slow_rank,
+  slow_nic,
+  dead_port,
+  flapping_port,
+  lossy_link,
+  bad_path,
+  // By design, no faults.
+  incast,
+  oversubscribed,
+};
+inline constexpr std::uint32_t kCauses = 8;
+
+enum class Place : std::uint8_t { host, port, path, core };
+
+std::string_view name_of(Cause cause);
+std::string_view name_of(Place place);
+Place place_of(Cause cause);
+constexpr bool is_fault(Cause cause) { return cause < Cause::incast; }
+// What to do next.
+std::string_view advice_of(Cause cause);
+
+struct Verdict {
+  Cause cause = Cause::slow_rank;
+  std::string culprit;                // by the names of [[event]] and [[fault]]
+  std::vector<std::string> or_else;   // others that the same evidence fits as well
+  double confidence = 0;              // 0..1
+  std::vector<std::string> evidence;  // sentences
+};
+
+}  // namespace paceline::diagnosis

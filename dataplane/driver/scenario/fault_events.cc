@@ -1,0 +1,130 @@
+#include "dataplane/driver/scenario/fault_events.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dataplane/config/fault_kinds.h"
+
+namespace paceline {
+
+namespace {
+
+using config::FaultKind;
+using fabric::LinkAction;
+using fabric::LinkEvent;
+
+class FaultLinks {
+ public:
+  FaultLinks(const config::FaultConfig& fault, const fabric::FabricSpec& spec)
+      : fault_(fault), spec_(spec) {}
+
+  std::vector<LinkEvent> events(FaultKind kind) {
+    for (const std::uint32_t link : fault_.links) {
+      if (kind == FaultKind::slow_nic) {
+        slow_all_ports(link);
+      } else if (kind == FaultKind::ecn_off) {
+        add_unmarked(link);
+      } else {
+        add(kind, link);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  LinkEvent event(Picos at, std::uint32_t link, LinkAction action) const {
+    LinkEvent one;
+    one.at = at;
+    one.link = link;
+    one.action = action;
+    one.directions = directions_of(fault_.direction);
+    return one;
+  }
+  // The change at the beginning, and `after` at the end if there is one.
+  void add_change(const LinkEvent& change, const LinkEvent& after) {
+    out_.push_back(change);
+    if (after.at != kNever) out_.push_back(after);
+  }
+
+  void add(FaultKind kind, std::uint32_t link) {
+    const fabric::LinkSpec& as_built = spec_.links[link];
+    const Picos until = fault_.until();
+    if (kind == FaultKind::lossy_link) {
+      LinkEvent loss = event(fault_.at, link, LinkAction::loss);
+      LinkEvent after = event(until, link, LinkAction::loss);
+      loss.probability = fault_.severity;
+      after.probability = as_built.loss;
+      add_change(loss, after);
+    } else if (kind == FaultKind::bad_path) {
+      LinkEvent longer = event(fault_.at, link, LinkAction::delay);
+      LinkEvent after = event(until, link, LinkAction::delay);
+      longer.delay = as_built.delay + Picos{static_cast<std::int64_t>(fault_.severity * 1e6)};
+      after.delay = as_built.delay;
+      add_change(longer, after);
+    } else if (kind == FaultKind::dead_port) {
+      add_change(event(fault_.at, link, LinkAction::down), event(until, link, LinkAction::up));
+    } else if (kind == FaultKind::flapping_port) {
+      add_flaps(link);
+    }
+  }
+
+  // What leaves the switch by this link.
+  void add_unmarked(std::uint32_t link) {
+    LinkEvent off = event(fault_.at, link, LinkAction::mark_off);
+    LinkEvent on = event(fault_.until(), link, LinkAction::mark_on);
+    off.directions = on.directions = spec_.links[link].a == shared_end() ? 1 : 2;
+    add_change(off, on);
+  }
+  // The node at which all links of the fault end.
+  std::uint32_t shared_end() const {
+    const fabric::LinkSpec& first = spec_.links[fault_.links.front()];
+    const bool a = std::all_of(fault_.links.begin(), fault_.links.end(), [&](std::uint32_t link) {
+      return spec_.links[link].a == first.a || spec_.links[link].b == first.a;
+    });
+    return a && first.a >= spec_.hosts ? first.a : first.b;
+  }
+
+  void add_flaps(std::uint32_t link) {
+    const Picos period{static_cast<std::int64_t>(1e12 / fault_.severity)};
+    for (Picos at = fault_.at; at < fault_.until(); at = at + period) {
+      out_.push_back(event(at, link, LinkAction::down));
+      out_.push_back(event(at + period / 10, link, LinkAction::up));
+    }
+  }
+
+  // Of the NIC that the link is of.
+  void slow_all_ports(std::uint32_t of) {
+    const auto nic_at = [this](std::uint32_t link) {
+      const fabric::LinkSpec& l = spec_.links[link];
+      const std::uint32_t end = std::min(l.a, l.b);
+      return end < spec_.hosts ? end % spec_.nics() : spec_.hosts;
+    };
+    for (std::uint32_t link = 0; link < spec_.links.size(); ++link) {
+      if (nic_at(link) != nic_at(of)) continue;
+      LinkEvent slower = event(fault_.at, link, LinkAction::rate);
+      LinkEvent after = event(fault_.until(), link, LinkAction::rate);
+      after.rate = spec_.links[link].rate;
+      slower.rate.bps =
+          static_cast<std::uint64_t>(static_cast<double>(after.rate.bps) / fault_.severity);
+      add_change(slower, after);
+    }
+  }
+
+  const config::FaultConfig& fault_;
+  const fabric::FabricSpec& spec_;
+  std::vector<LinkEvent> out_;
+};
+
+}  // namespace
+
+std::uint8_t directions_of(std::string_view name) {
+  if (name == "up") return 1;
+  return name == "down" ? 2 : fabric::kBothDirections;
+}
+
+std::vector<LinkEvent> fault_events(const config::FaultConfig& fault,
+                                    const fabric::FabricSpec& spec) {
+  return FaultLinks(fault, spec).events(config::find_fault_kind(fault.kind)->kind);
+}
+
+}  // namespace paceline

@@ -1,0 +1,201 @@
+// The rules on evidence made by hand: who suffers and who does not decides.
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "control/diagnosis/diagnosis.h"
+#include "control/diagnosis/robust.h"
+
+namespace paceline::diagnosis {
+namespace {
+
+constexpr std::size_t kWindows = 8;
+
+// Four NICs on two leaves with two spines; links: hosts 0 to 3, then leaf0-spine0, leaf0-spine1,
+// leaf1-spine0, leaf1-spine1. All pairs between leaves, both ways over spine (src + dst) % 2.
+Evidence quiet() {
+  Evidence e;
+  e.until = picos_from_micros(800);
+  for (std::uint32_t a = 0; a < Evidence::kSlices; ++a) {
+    for (std::uint32_t b = a + 1; b < Evidence::kSlices; ++b) e.parts.push_back({a, b});
+  }
+  for (std::size_t w = 1; w <= kWindows; ++w) {
+    e.window_ends.push_back(picos_from_micros(static_cast<std::int64_t>(100 * w)));
+  }
+  for (int n = 0; n < 4; ++n) {
+    const std::string name = "host" + std::to_string(n);
+    e.nics.push_back({name, 100e9, std::vector<NicPace>(Evidence::kParts, {1.0, 1.0})});
+    e.links.push_back({name, name, n < 2 ? "leaf0" : "leaf1", 100e9, true});
+  }
+  for (int leaf = 0; leaf < 2; ++leaf) {
+    for (int spine = 0; spine < 2; ++spine) {
+      const std::string a = "leaf" + std::to_string(leaf), b = "spine" + std::to_string(spine);
+      e.links.push_back({a + "-" + b, a, b, 100e9, false});
+    }
+  }
+  e.slowness.assign(16, 1.0);
+  for (std::uint32_t src = 0; src < 4; ++src) {
+    for (std::uint32_t dst = 0; dst < 4; ++dst) {
+      if (src / 2 == dst / 2) continue;
+      const std::uint32_t spine = (src + dst) % 2;
+      const auto way = [&](std::uint32_t from, std::uint32_t to) {
+        return std::vector<std::uint32_t>{2 * from, 2 * (4 + from / 2 * 2 + spine),
+                                          2 * (4 + to / 2 * 2 + spine) + 1, 2 * to + 1};
+      };
+      PairEvidence& pair = e.pairs.emplace_back();
+      pair.src = src;
+      pair.dst = dst;
+      pair.way = way(src, dst);
+      pair.base_rtt_ns = 8000;
+      PairWindow window;
+      window.bytes = 300'000;
+      window.rtt_ns = 9000;
+      pair.windows.assign(kWindows, window);
+    }
+  }
+  return e;
+}
+
+void add_ranks(Evidence& e, std::uint32_t ranks, std::uint32_t calls) {
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    RankEvidence& rank = e.ranks.emplace_back();
+    rank.nic = r;
+    for (std::uint32_t c = 0; c < calls; ++c) rank.steps.push_back({c, 100.0 + r % 3, 0});
+  }
+}
+
+bool goes_by(const PairEvidence& pair, std::uint32_t link) {
+  for (const std::uint32_t directed : pair.way) {
+    if (directed / 2 == link) return true;
+  }
+  return false;
+}
+
+TEST_CASE("nothing is wrong where nobody stands out", "[diagnosis]") {
+  Evidence e = quiet();
+  CHECK(diagnose(e).empty());
+  add_ranks(e, 4, 8);
+  CHECK(diagnose(e).empty());
+  CHECK(diagnose(Evidence{}).empty());
+}
+
+TEST_CASE("a rank that computes long and comes late is slow; one that comes late alone is not",
+          "[diagnosis]") {
+  Evidence e = quiet();
+  add_ranks(e, 4, 8);
+  for (RankStep& step : e.ranks[2].steps) step.late_us = 60;
+  CHECK(diagnose(e).empty());
+  for (RankStep& step : e.ranks[2].steps) step.computing_us = 160;
+  const auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::slow_rank);
+  CHECK(found[0].culprit == "rank2");
+  CHECK(found[0].confidence > 0.9);
+
+  // Once or now and then is no fault.
+  for (std::size_t c = 0; c < 8; ++c) {
+    if (c % 4 != 0) e.ranks[2].steps[c] = {static_cast<std::uint32_t>(c), 100, 0};
+  }
+  CHECK(diagnose(e).empty());
+}
+
+TEST_CASE("a NIC is slow both ways; one way is its peer or its path", "[diagnosis]") {
+  Evidence e = quiet();
+  for (NicPace& pace : e.nics[1].paces) pace.sent = 2;
+  CHECK(diagnose(e).empty());
+  for (NicPace& pace : e.nics[1].paces) pace.received = 2;
+  const auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::slow_nic);
+  CHECK(found[0].culprit == "host1");
+}
+
+TEST_CASE("losses meet at one link between switches, or at a host's", "[diagnosis]") {
+  for (const std::uint32_t link : {2U, 5U}) {
+    Evidence e = quiet();
+    CAPTURE(e.links[link].name);
+    for (PairEvidence& pair : e.pairs) {
+      if (!goes_by(pair, link)) continue;
+      for (PairWindow& window : pair.windows) window.losses = 2;
+    }
+    const auto found = diagnose(e);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].cause == Cause::lossy_link);
+    if (link == 2) CHECK(found[0].culprit == "host2");
+    // With one leaf on either side, both links of the spine have the same pairs.
+    if (link == 5) CHECK(found[0].or_else == std::vector<std::string>{"leaf1-spine1"});
+  }
+}
+
+TEST_CASE("losses that come with marks are those of full buffers", "[diagnosis]") {
+  Evidence e = quiet();
+  for (PairEvidence& pair : e.pairs) {
+    if (pair.dst != 2) continue;
+    for (std::size_t w = 0; w < kWindows; w += 2) {
+      pair.windows[w].losses = 5;
+      pair.windows[w].marks = 20;
+    }
+  }
+  CHECK(diagnose(e).empty());
+}
+
+TEST_CASE("a delay on all pairs of a link, without marks, is a bad path; with marks a queue",
+          "[diagnosis]") {
+  Evidence e = quiet();
+  for (PairEvidence& pair : e.pairs) {
+    if (!goes_by(pair, 4)) continue;
+    for (std::size_t w = 3; w < kWindows; ++w) pair.windows[w].rtt_ns += 20'000;
+  }
+  const auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::bad_path);
+  CHECK((found[0].culprit == "leaf0-spine0" || found[0].culprit == "leaf1-spine0"));
+  REQUIRE(found[0].or_else.size() == 1);
+  for (PairEvidence& pair : e.pairs) {
+    for (PairWindow& window : pair.windows) window.marks = window.rtt_ns > 9000 ? 10 : 0;
+  }
+  CHECK(diagnose(e).empty());
+}
+
+TEST_CASE("what a port did explains what its NIC suffers", "[diagnosis]") {
+  Evidence e = quiet();
+  for (NicPace& pace : e.nics[3].paces) pace = {5, 5};
+  for (PairEvidence& pair : e.pairs) {
+    if (pair.src != 3 && pair.dst != 3) continue;
+    for (PairWindow& window : pair.windows) window.losses = window.timeouts = 3;
+  }
+  PortEvidence port{"host3", 3, {}};
+  for (int i = 0; i < 4; ++i) {
+    port.changes.push_back({picos_from_micros(100 * i), false});
+    port.changes.push_back({picos_from_micros(100 * i + 10), true});
+  }
+  e.ports.push_back(port);
+  auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::flapping_port);
+  e.ports[0].changes.resize(1);
+  found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::dead_port);
+  CHECK(found[0].culprit == "host3");
+}
+
+TEST_CASE("a slow rank is never blamed on the network", "[diagnosis]") {
+  Evidence e = quiet();
+  add_ranks(e, 4, 8);
+  for (RankStep& step : e.ranks[0].steps) step = {step.call, 300, 190};
+  for (const Verdict& verdict : diagnose(e)) CHECK(verdict.cause == Cause::slow_rank);
+  CHECK(diagnose(e).size() == 1);
+}
+
+TEST_CASE("medians are not moved by a few", "[diagnosis]") {
+  const Usual usual = usual_of({1, 1.1, 0.9, 1.05, 0.95, 100});
+  CHECK(usual.middle == Approx(1.05).margin(0.06));
+  CHECK(usual.spread < 0.3);
+  CHECK(usual.score(100, 0.01) > 100);
+  CHECK(usual_of({2, 2, 2}).score(3, 0.5) == 2);
+}
+
+}  // namespace
+}  // namespace paceline::diagnosis

@@ -1,0 +1,101 @@
+#include "tools/diagnose/evidence_recorder.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "dataplane/driver/traffic/fabric_ideal.h"
+#include "dataplane/fabric/wire/host_intake.h"
+#include "dataplane/telemetry/segment.h"
+
+namespace paceline::tools {
+
+namespace {
+
+using diagnosis::PairEvidence;
+
+// The address of another NIC as a number of the fabric.
+std::uint32_t nic_of(const fabric::FabricSpec& spec, const wire::IpAddress& ip) {
+  return fabric::host_of(spec, ip) % spec.nics();
+}
+
+}  // namespace
+
+EvidenceRecorder::Look EvidenceRecorder::look_at(VirtualWorld& world, Picos at) {
+  Look look;
+  look.at = at;
+  look.nics.resize(world.hosts());
+  const bool one_by_one = world.scenario().transport.reliability == "selective";
+  for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
+    const transport::EngineView view = world.engine(nic).view();
+    telemetry::QueuePairRecord record;
+    for (std::uint32_t qp = view.next_qp(0); qp != 0; qp = view.next_qp(qp)) {
+      if (!view.describe_qp(at, qp, record)) continue;
+      Counters& counters = look.nics[nic].emplace_back();
+      counters.bytes = record.tx_bytes;
+      counters.timeouts = static_cast<std::uint32_t>(record.timeouts);
+      // Under go-back-N a loss is reported once, however many packets are sent again for it.
+      counters.losses = static_cast<std::uint32_t>(
+          one_by_one ? record.retransmitted_packets : record.naks_received + record.timeouts);
+      counters.marks = static_cast<std::uint32_t>(record.cnps_received);
+      counters.rtt_ns = static_cast<std::uint32_t>(record.srtt_ns);
+    }
+  }
+  return look;
+}
+
+void EvidenceRecorder::look(VirtualWorld& world, Picos at) {
+  if (at < next_) return;
+  looks_.push_back(look_at(world, at));
+  if (looks_.size() == kMostWindows) {
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < looks_.size(); i += 2) looks_[kept++] = std::move(looks_[i]);
+    looks_.resize(kept);
+    distance_ = distance_ + distance_;
+  }
+  next_ = looks_.back().at + distance_;
+}
+
+void EvidenceRecorder::finish(VirtualWorld& world, diagnosis::Evidence& out) {
+  if (looks_.empty() || looks_.back().at < world.now()) {
+    looks_.push_back(look_at(world, world.now()));
+  }
+  for (const Look& look : looks_) out.window_ends.push_back(look.at);
+  const fabric::FabricSpec& spec = world.network().spec();
+  const fabric::Topology topology(spec);  // as built: no failure has changed it
+  const FabricIdeal ideal(world.scenario(), spec, topology);
+  const bool one_way = config::has_one_path(world.scenario());
+  for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
+    const transport::Engine& engine = world.engine(nic);
+    std::size_t place = 0;
+    for (std::uint32_t qp = engine.view().next_qp(0); qp != 0; qp = engine.view().next_qp(qp)) {
+      const std::size_t at = place++;
+      if (looks_.back().nics[nic][at].bytes == 0) continue;
+      const auto attributes = engine.query_qp(qp);
+      if (!attributes) continue;
+      PairEvidence& pair = out.pairs.emplace_back();
+      pair.src = nic;
+      pair.dst = nic_of(spec, attributes->path.ip);
+      pair.base_rtt_ns =
+          static_cast<std::uint32_t>(ideal.clock(pair.src, pair.dst).base_rtt().count / 1000);
+      if (one_way) {
+        const std::uint32_t port = attributes->path.source_port;
+        const std::uint32_t from = spec.subnet_base + 1 + pair.src;
+        const std::uint32_t to = spec.subnet_base + 1 + pair.dst;
+        pair.way = topology.path(pair.src, pair.dst, fabric::entropy_of(from, to, port));
+      }
+      Counters before;
+      for (const Look& look : looks_) {
+        const Counters now = at < look.nics[nic].size() ? look.nics[nic][at] : Counters{};
+        diagnosis::PairWindow& window = pair.windows.emplace_back();
+        window.bytes = now.bytes - before.bytes;
+        window.losses = now.losses - before.losses;
+        window.timeouts = now.timeouts - before.timeouts;
+        window.marks = now.marks - before.marks;
+        window.rtt_ns = window.bytes == 0 ? 0 : now.rtt_ns;
+        before = now;
+      }
+    }
+  }
+}
+
+}  // namespace paceline::tools
