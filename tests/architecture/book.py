@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The size of the book and its links: README.md has at most 150 lines, docs at most 18 pages beside those of
-algorithms, each page at most as many words as it is given here, all together at most 40,250; every relative link
+algorithms, each page at most as many words as it is given here, all together at most 40,000; every relative link
 leads to a file that exists and to a heading that it has.
 
 A word is what `wc -w` counts, the bars of a table among them. A page that needs more room gets it from another one; a
