@@ -59,6 +59,10 @@ fabric::LinkEvent LinkFaults::undone(const fabric::LinkEvent& event) const {
     case LinkAction::reorder:
       out.probability = link.reorder;
       break;
+    case LinkAction::mark_off:
+    case LinkAction::mark_on:
+      out.action = LinkAction::mark_on;
+      break;
   }
   return out;
 }
