@@ -31,9 +31,8 @@ class LossRule {
  public:
   LossRule(const Evidence& evidence, Explained& explained)
       : e_(evidence), explained_(explained), members_(evidence) {
-    for (std::uint32_t p = 0; p < e_.pairs.size(); ++p) {
+    for (const PairEvidence& pair : e_.pairs) {
       Sums& sums = pairs_.emplace_back();
-      const PairEvidence& pair = e_.pairs[p];
       if (explained.nics[pair.src] || explained.nics[pair.dst]) continue;
       for (const PairWindow& window : pair.windows) {
         sums.losses += window.losses;
