@@ -110,7 +110,7 @@ TEST_CASE("what is read is what was written") {
 TEST_CASE("what is no CM message is not read") {
   MadBytes bytes = build_mad(example(Attribute::rep));
   REQUIRE_FALSE(parse_mad(std::span(bytes).first(255)).has_value());
-  for (const std::size_t at : {0, 1, 2, 3, 16, 17}) {
+  for (const std::size_t at : {0U, 1U, 2U, 3U, 16U, 17U}) {
     MadBytes wrong = bytes;
     wrong[at] ^= std::byte{0x80};
     REQUIRE_FALSE(parse_mad(wrong).has_value());
