@@ -142,11 +142,11 @@ def with_traffic(host, bad, programs):
     stop = os.path.join(host.folder, "state", "tuner-stop")
     with open(stop, "w", encoding="ascii"):
         pass
-    host.wait_for("the kill switch", lambda: tuner(host)["freeze"] == "killed")
+    host.wait_for("the kill switch", lambda: tuner(host).get("freeze") == "killed")
     host.wait_for("the champion is in force", lambda: in_force(host) == bad and agrees(host))
     check(tuner(host)["kill_switch"]["set"], "it says why")
     os.remove(stop)
-    host.wait_for("it is let go", lambda: tuner(host)["freeze"] == "none")
+    host.wait_for("it is let go", lambda: tuner(host).get("freeze") == "none")
     say("ok   the kill switch puts the champion back")
 
     # The service is gone: no telemetry.
@@ -157,7 +157,7 @@ def with_traffic(host, bad, programs):
     os.kill(service, 9)
     host.wait_for("lost telemetry freezes it", lambda: events(host).count("froze") > frozen)
     host.wait_for("another service", lambda: (lambda p: p and p != service)(host.healthy()))
-    host.wait_for("it resumes", lambda: tuner(host)["freeze"] == "none")
+    host.wait_for("it resumes", lambda: tuner(host).get("freeze") == "none")
     say("ok   lost telemetry freezes it")
 
     mode(host, "off")
