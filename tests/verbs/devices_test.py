@@ -234,7 +234,7 @@ def make_veth(a, b, mtu=MTU):
 
 
 def bond_text(name, number, algorithm, device):
-    """Two ports, pl{name}0 and pl{name}1, as one NIC; device(i, interface) is that of a port."""
+    """Two ports, pl{name}0 and pl{name}1, as one NIC; device(i, interface) are a port's lines of its device."""
     ports = [f"""
 [[port]]
 name = "{name}{i}"
