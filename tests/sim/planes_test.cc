@@ -51,6 +51,31 @@ std::string permutation(const std::string& cc, const std::string& fabric, const 
       cc, fabric, kSelective, failing, failing);
 }
 
+// Tail of a permutation over eight planes of 50 Gb/s, against one port of 400 Gb/s.
+double tail_of_planes(std::vector<std::string> overrides) {
+  const auto p99 = [&overrides] {
+    const tools::ScenarioRun r = run(shipped("planes-1024", overrides));
+    CHECK(r.result.status == experiment::RunStatus::ok);
+    CHECK(r.network.total_drops() == 0);
+    return r.result.metrics[experiment::Metric::fct_p99_us];
+  };
+  const double planes = p99();
+  overrides.insert(overrides.end(),
+                   {"fabric.ports=1", "fabric.rate=400Gb/s", "transport.multipath=packet"});
+  return planes / p99();
+}
+
+TEST_CASE("planes: eight of 50 Gb/s are as fast as one port of 400 Gb/s", "[planes]") {
+  for (const char* const name : {"cadence", "dcqcn", "eqds", "nscc", "swift"}) {
+    CAPTURE(name);
+    CHECK(tail_of_planes({"fabric.hosts=64", std::string("cc.algorithm=") + name}) <= 1.03);
+  }
+}
+
+TEST_CASE("planes: as fast with 1,024 NICs", "[planes][slow]") {
+  CHECK(tail_of_planes({}) <= 1.03);
+}
+
 TEST_CASE("planes: one of eight dies, seven carry on, and it comes back", "[planes]") {
   for (const char* const name : {"cadence", "dcqcn", "eqds", "nscc", "swift"}) {
     CAPTURE(name);
