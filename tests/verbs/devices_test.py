@@ -3,8 +3,9 @@
 
   devices_test.py CASE PACELINE PACELINE-DATAPLANE
 
-CASE: memif (no privilege), veth (a network namespace of its own, which ends with the test), bond (the
-same, each host with two ports that are one NIC, and that fail), bond_xdp (the same by af_xdp, root only).
+CASE: memif (no privilege), bond_memif (each host with two ports that are one NIC), veth (a network
+namespace of its own, which ends with the test), bond (the same with bonds, whose ports fail), bond_xdp
+(bonds over af_xdp, root only).
 Exit: 0 all passed, 1 some failed, 77 skipped, and why.
 """
 
@@ -304,20 +305,47 @@ def link_states(wire):
     await_state("PORT_ACTIVE", [True, True])
 
 
+BOND_PROGRAMS = [
+    pingpong("ibv_rc_pingpong", "-g", "0", "-c"),
+    pingpong("ibv_ud_pingpong", "-g", "0", "-c"),
+    perftest("ib_write_bw"), perftest("ib_read_bw", server="a"), perftest("ib_atomic_lat"),
+]
+
+
+def bond_texts(device):
+    return [bond_text(name, number, "cadence", device) for number, name in enumerate("ab", 1)]
+
+
 def run_bond(paceline, dataplane, device, mtu=MTU):
     for i in range(2):
         make_veth(f"pla{i}", f"plb{i}", mtu)
     table = [
-        pingpong("ibv_rc_pingpong", "-g", "0", "-c"),
-        pingpong("ibv_ud_pingpong", "-g", "0", "-c"),
-        perftest("ib_write_bw"), perftest("ib_read_bw", server="a"), perftest("ib_atomic_lat"),
+        *BOND_PROGRAMS,
         ports_fail(["ibv_rc_pingpong", "-g", "0", "-c", "-s", "65536", "-n", "3000"], 60, "iters in"),
         ports_fail(["ib_write_bw", "-F", "-D", "5"], 60, "BW average"),
         ports_fail(["ib_read_bw", "-F", "-D", "3"], 60, "BW average"),
         ("link states", link_states),
     ]
-    return run_services(paceline, dataplane,
-                        [bond_text("a", 1, "cadence", device), bond_text("b", 2, "cadence", device)], table)
+    return run_services(paceline, dataplane, bond_texts(device), table)
+
+
+def both_ports_carry(wire):
+    """Packets take the ports in turn: if one did not carry its half, that half would be sent again."""
+    for host in (wire.a, wire.b):
+        nic = nic_status(host)
+        again = nic["counters"]["retransmitted_packets"]
+        if nic["ports_up"] != [True, True] or again > 100:
+            raise Failed(f"ports {nic['ports_up']}, {again} packets sent again")
+    return f"{again} packets sent again"
+
+
+def bond_memif(paceline, dataplane):
+    def device(i, interface):
+        role = "server" if interface[2] == "a" else "client"
+        return (f'device = "net_memif{i},role={role},bsize=4608,rsize=10,'
+                f'socket=/paceline-bond-{os.getpid()}-{i},socket-abstract=yes"')
+    return run_services(paceline, dataplane, bond_texts(device),
+                        [*BOND_PROGRAMS, ("both ports carry", both_ports_carry)])
 
 
 def bond(paceline, dataplane):
@@ -339,7 +367,7 @@ def veth(paceline, dataplane):
                   lambda name: lambda _: f"net_af_packet0,iface=pl{name},{AF_PACKET}", "dcqcn", PROGRAMS)
 
 
-CASES = {"memif": memif, "veth": veth, "bond": bond, "bond_xdp": bond_xdp}
+CASES = {"memif": memif, "bond_memif": bond_memif, "veth": veth, "bond": bond, "bond_xdp": bond_xdp}
 
 
 def main():
@@ -349,7 +377,7 @@ def main():
     case, paceline, dataplane = arguments
     need("ibv_devinfo", "ibv_rc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong", "ib_write_bw",
          "ib_send_lat", "ib_read_bw", "ib_atomic_lat", "ip", "unshare")
-    if case != "memif" and INSIDE not in sys.argv:
+    if "memif" not in case and INSIDE not in sys.argv:
         flags = ["-n"] if os.geteuid() == 0 else ["-rn"]
         if subprocess.run(["unshare", *flags, "true"], capture_output=True, check=False).returncode != 0:
             skip("no network namespace may be made here")
