@@ -108,7 +108,14 @@ std::optional<CellResult> CellSearch::run(const std::vector<TuneSetting>& ranked
   std::vector<TuneSetting> first{setting_of(job, standard)};
   const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(limits_.kept, ranked.size()));
   first.insert(first.end(), ranked.begin(), ranked.begin() + kept);
-  if (start) first.push_back(*start);
+  if (start) {
+    first.push_back(*start);
+    // The other schedules also from there: what is faster with this chunk shows at once.
+    for (std::ptrdiff_t i = 0; i < kept; ++i) {
+      first.push_back(*start);
+      first.back().schedule = ranked[static_cast<std::size_t>(i)].schedule;
+    }
+  }
   if (space_.ports) {
     for (const TuneSetting& setting : std::vector(first)) {
       first.push_back(setting);
