@@ -419,7 +419,7 @@ PAIRS_CROWDED = {
     "control/league": 15,
     "control/tuner/online": 14,
     "dataplane/attach": 14,
-    "dataplane/base": 24,
+    "dataplane/base": 21,
     "dataplane/verbs": 37,
     "dataplane/wire": 28,
 }
