@@ -424,5 +424,7 @@ PAIRS_CROWDED = {
     "dataplane/wire": 28,
 }
 
-# Member functions of a class.
+# Member functions and data members of a class. Classes with more data members, which may not grow.
 FUNCTIONS_FAIL = 40
+MEMBERS_FAIL = 25
+MEMBERS_CROWDED = {"LiveTuner": 34}
