@@ -43,7 +43,6 @@ class Lookup {
   }
   bool asking() const { return deadline_.count != kNeverNanos.count; }
   Nanos deadline() const { return deadline_; }
-  std::uint32_t request_id() const { return request_.local_id; }
 
  private:
   static constexpr Nanos kPatience{std::int64_t{4096} << Connection::kResponseTimeout};
