@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "dataplane/base/build_version.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/config/command_line.h"
 #include "tools/cli/cli.h"
 #include "tools/commands.h"

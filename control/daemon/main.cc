@@ -26,7 +26,7 @@
 #include "dataplane/attach/printable_log.h"
 #include "dataplane/attach/runtime_folder.h"
 #include "dataplane/base/build_version.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/config/command_line.h"
 
 extern char** environ;

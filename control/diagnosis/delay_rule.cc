@@ -1,4 +1,4 @@
-// Round trips that are longer, and stay so without a queue: one link between switches explains it.
+// Finds a link between switches that lengthens round trips steadily, without a queue.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,14 +11,14 @@ namespace paceline::diagnosis {
 
 namespace {
 
-// What a link's pairs have more than the others, and when.
+// By how much the round trips of a link's pairs exceed those of the others, and when.
 struct DelayCandidate {
   std::uint32_t link = 0;
-  double more_us = 0;  // in the windows in which it stands out
+  double more_us = 0;  // the median over the windows in which the link stands out
   std::size_t windows = 0;
-  std::size_t of = 0;  // windows from the first to the last of these
+  std::size_t of = 0;  // all windows from the first to the last of these
   double weight = 0;
-  bool steady = false;  // no queue
+  bool steady = false;  // not caused by a queue
 };
 
 class DelayRule {
@@ -54,10 +54,11 @@ class DelayRule {
     const std::size_t pairs = members_.pairs(best.link, LinkMembers::Direction::both).size();
     verdict.confidence = static_cast<double>(best.windows) / static_cast<double>(best.of) /
                          static_cast<double>(1 + verdict.or_else.size());
-    verdict.evidence = {fmt::format("The {} queue pairs that go by {} have {:.1f} us "
-                                    "more of round trip than the others, in {} of {} windows.",
-                                    pairs, verdict.culprit, best.more_us, best.windows, best.of),
-                        "They are not marked more often than the others: it is no queue."};
+    verdict.evidence = {
+        fmt::format("The round trips of the {} queue pairs that use {} are "
+                    "{:.1f} us longer than the others', in {} of {} windows.",
+                    pairs, verdict.culprit, best.more_us, best.windows, best.of),
+        "Their packets are not marked more often than the others': the cause is no queue."};
     for (const std::uint32_t p : members_.pairs(best.link, LinkMembers::Direction::both)) {
       explained.pairs[p] = true;
     }
@@ -67,7 +68,7 @@ class DelayRule {
  private:
   static constexpr double kLeastUs = 4;
   static constexpr double kSpreads = 3;
-  static constexpr double kLow = 0.2;  // nearly all that go by the link must have more
+  static constexpr double kLow = 0.2;  // this share of the link's pairs need not stand out
   static constexpr double kAlike = 0.9;
   static constexpr double kPersistent = 0.75;
   static constexpr std::size_t kLeastWindows = 4;
@@ -83,8 +84,8 @@ class DelayRule {
     return (static_cast<double>(pair.windows[window].rtt_ns) - pair.base_rtt_ns) / 1e3;
   }
 
-  // From one window to another: whether nearly all that pairs of the link measure is near to its
-  // median. A queue comes and goes, a longer way stays.
+  // Whether nearly all measurements of the link's pairs, in the windows `first` to `last`, are near
+  // their median. A queue grows and drains; a longer path does not change.
   bool steady(std::uint32_t link, std::size_t first, std::size_t last) const {
     std::vector<double> all;
     std::size_t pairs = 0;

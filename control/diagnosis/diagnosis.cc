@@ -10,11 +10,10 @@ std::vector<Verdict> diagnose(const Evidence& evidence) {
   Verdicts found;
   Explained explained(evidence);
   find_slow_ranks(evidence, found);
-  // What a host knows of its ports explains losses; losses and longer ways
-  // explain that a NIC is slow.
+  // Ports that were down explain losses, and losses explain that pairs and NICs are slow.
   find_bad_ports(evidence, explained, found);
   find_lossy_link(evidence, explained, found);
-  // Paces and round trips are weaker signs: anything found so far may have caused them.
+  // Round trips and message times are weaker signs: any fault found so far may have caused them.
   if (found.empty()) find_bad_path(evidence, explained, found);
   if (found.empty()) find_slow_nic(evidence, explained, found);
   find_incast(evidence, explained, found);

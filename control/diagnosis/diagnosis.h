@@ -1,6 +1,7 @@
-// Who holds up a job or a fabric, from what its edge knows. Peers are compared with each other;
-// what counts is who stands out by much and for long. The order of decisions is host, port, path,
-// core, so that a slow GPU is never taken for the network; none is a legal answer.
+// Names what holds up a job or a fabric, from what its edge measures. Ranks, NICs and links are
+// compared with their peers; one that stands out by much and for long is reported. The rules run in
+// the order host, port, path, core, so that a slow GPU is never taken for the network. There may be
+// no verdict.
 #pragma once
 
 #include "control/diagnosis/evidence.h"
@@ -8,7 +9,7 @@
 
 namespace paceline::diagnosis {
 
-// In the order of Cause. Faults first, then what is as it was designed.
+// Faults first, then what the design causes, each in the order of Cause.
 std::vector<Verdict> diagnose(const Evidence& evidence);
 
 }  // namespace paceline::diagnosis

@@ -1,7 +1,6 @@
-// What the edge of a fabric knows of a stretch of time: what ranks, NICs and queue pairs measure,
-// and the description of the fabric that an operator has. Nothing that only an emulator sees, such
-// as the queues of switches. Plain values: a virtual world fills it (tools/diagnose), a testbed
-// can.
+// What the edge of a fabric knows about a stretch of time: what ranks, NICs and queue pairs
+// measure, and the operator's description of the fabric. It holds nothing that only an emulator
+// sees, such as the queues of switches. Today tools/diagnose fills it from a virtual world.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@ namespace paceline::diagnosis {
 // A rank before one of its collectives. Ranks of the same `call` are peers.
 struct RankStep {
   std::uint32_t call = 0;
-  double computing_us = 0;  // since the collective before
-  double late_us = 0;       // entered so long after the median rank; negative: before it
+  double computing_us = 0;  // since the previous collective
+  double late_us = 0;       // entered this much later than the median rank; negative: earlier
 };
 
 struct RankEvidence {
@@ -24,15 +23,15 @@ struct RankEvidence {
   std::vector<RankStep> steps;  // in the order of time
 };
 
-// How the messages of one NIC fared that it sends and that it receives through the fabric: the
-// median of time over ideal, 0 without any. Each NIC of a message had to carry what shared it then,
-// and the message is as slow as the faster of the two.
+// How slow the messages are that a NIC sends and receives through the fabric: the median of their
+// time over the ideal, 0 without messages. The ideal time is that of all messages which shared the
+// NIC until then; of the values for a message's two NICs, the lower one counts.
 struct NicPace {
   double sent = 0;
   double received = 0;
 };
 
-// The first and the last slice of a part.
+// A part of the time, from its first to its last slice.
 struct PartOfTime {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
@@ -40,8 +39,8 @@ struct PartOfTime {
 
 struct NicEvidence {
   std::string name;
-  double rate_bps = 0;         // of all its ports, by the description
-  std::vector<NicPace> paces;  // by part of the time, as in Evidence::parts
+  double rate_bps = 0;         // of all its ports together
+  std::vector<NicPace> paces;  // for each of Evidence::parts
 };
 
 struct PortChange {
@@ -49,61 +48,59 @@ struct PortChange {
   bool up = false;
 };
 
-// A port of a NIC that went down, or came up.
+// A port of a NIC whose link went down or came up.
 struct PortEvidence {
   std::string name;
   std::uint32_t nic = 0;
-  std::vector<PortChange> changes;  // in the order of time; up before the first
+  std::vector<PortChange> changes;  // in the order of time; the link is up before the first
 };
 
-// A queue pair in a window, at its sender.
+// What the sender of a queue pair counted in a window.
 struct PairWindow {
   std::uint64_t bytes = 0;     // payload sent for the first time
-  std::uint32_t losses = 0;    // times that packets were found missing
-  std::uint32_t timeouts = 0;  // of these, those that nobody reported
+  std::uint32_t losses = 0;    // how often packets were found missing
+  std::uint32_t timeouts = 0;  // losses found by a timeout alone
   std::uint32_t marks = 0;     // congestion notifications that arrived
-  std::uint32_t rtt_ns = 0;    // smoothed, at the end of the window; 0: nothing was measured in it
+  std::uint32_t rtt_ns = 0;    // smoothed, at the end of the window; 0: not measured
 };
 
 struct PairEvidence {
-  std::uint32_t src = 0;  // NICs
+  std::uint32_t src = 0;  // number of the NIC
   std::uint32_t dst = 0;
-  // Directed links by which its packets go, by its source port and the description: 2 * link, + 1
-  // from the link's second end to the first. Empty: there are several ways.
+  // The directed links of its path, from its source port and the description: 2 * link, plus 1 from
+  // the link's second end to its first. Empty if packets take several paths.
   std::vector<std::uint32_t> way;
-  std::uint32_t base_rtt_ns = 0;  // of an empty fabric, by the description
+  std::uint32_t base_rtt_ns = 0;  // of an empty fabric
   std::vector<PairWindow> windows;
 };
 
 // A link of the fabric's description.
 struct LinkEvidence {
   std::string name;
-  std::string first;  // its ends by name
+  std::string first;  // the names of its ends
   std::string second;
   double rate_bps = 0;
   bool of_host = false;
 };
 
 struct Evidence {
-  // The time is cut into so many slices, equally long. A part of it is two or more that follow one
-  // another: what was wrong may have begun late, and ended.
+  // The time is cut into equal slices. A part is any two or more consecutive slices: a fault may
+  // begin late and end early.
   static constexpr std::uint32_t kSlices = 8;
   static constexpr std::uint32_t kParts = kSlices * (kSlices - 1) / 2;
 
-  Picos until{0};                   // from 0 on
+  Picos until{0};                   // the time begins at 0
   std::vector<PartOfTime> parts;    // kParts
   std::vector<Picos> window_ends;   // of PairEvidence::windows
   std::vector<RankEvidence> ranks;  // empty: no job
   std::vector<NicEvidence> nics;
-  std::vector<PortEvidence> ports;  // those that changed
-  std::vector<PairEvidence> pairs;  // those that sent
+  std::vector<PortEvidence> ports;  // those with changes
+  std::vector<PairEvidence> pairs;  // those that sent data
   std::vector<LinkEvidence> links;
-  // By sender and receiver, sender * nics + receiver: the median of their messages' time over
-  // ideal; 0 without any.
+  // At sender * nics + receiver: the median of their messages' time over the ideal; 0 without any.
   std::vector<double> slowness;
   std::uint32_t packet_bytes = 4096;
-  // How many times as much as its uplinks carry a leaf can have from its hosts; 1 or less: no
-  // more.
+  // Capacity of a leaf's links to hosts over that of its uplinks.
   double oversubscription = 0;
 };
 

@@ -1,4 +1,4 @@
-// Hosts: ranks that compute long, NICs that are slow both ways, ports that are down.
+// Rules about hosts: ranks that compute slowly, NICs that are slow both ways, ports that are down.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +12,11 @@ namespace paceline::diagnosis {
 
 namespace {
 
-// The stretch of time in which something stands out.
+// From the first to the last time that something stands out.
 struct Stretch {
   std::size_t first = 0;
   std::size_t last = 0;
-  std::size_t times = 0;  // in it
+  std::size_t times = 0;  // how often it stands out
   double share() const {
     return times == 0 ? 0 : static_cast<double>(times) / static_cast<double>(last - first + 1);
   }
@@ -33,7 +33,7 @@ Stretch stretch_of(const std::vector<bool>& stands_out) {
   return out;
 }
 
-constexpr double kPersistent = 0.6;  // share of a stretch
+constexpr double kPersistent = 0.6;  // least Stretch::share()
 
 class SlowRanks {
  public:
@@ -57,7 +57,7 @@ class SlowRanks {
   static constexpr double kMuch = 1.1;  // times the median
   static constexpr double kSpreads = 4;
   static constexpr double kLeastSpread = 0.01;  // of the median
-  static constexpr double kLate = 0.5;          // of what it computed longer
+  static constexpr double kLate = 0.5;          // of the extra time that it computed
   static constexpr std::size_t kLeastTimes = 3;
 
   void find(std::uint32_t r, Verdicts& found) const {
@@ -94,10 +94,10 @@ class SlowRanks {
   }
 
   const Evidence& e_;
-  std::vector<Usual> usual_;  // of computing, by call
+  std::vector<Usual> usual_;  // computing time, by call
 };
 
-// How slow each NIC is both ways, by part of the time.
+// How slowly each NIC sends and receives, by part of the time.
 class BothWays {
  public:
   explicit BothWays(const Evidence& evidence) : e_(evidence) { read_rates(); }
@@ -105,13 +105,13 @@ class BothWays {
   struct Found {
     std::size_t nic = 0;
     PartOfTime part;
-    double factor = 0;   // of its messages' time over the median NIC's, the mean of both ways
+    double factor = 0;   // its slowness over the median NIC's, the mean of both ways
     double score = 0;    // spreads above the median NIC
-    double fastest = 0;  // the most that it sent or received in a window, over its rate
-    double others = 0;   // likewise, of the median NIC
+    double fastest = 0;  // the most that it sent or received in a window, as a share of its rate
+    double others = 0;   // the same of the median NIC
   };
 
-  // The NIC that stands out most in some part of the time, unless it is explained.
+  // The NIC that stands out most in any part of the time, without those already explained.
   std::optional<Found> find(const Explained& explained) const {
     std::optional<Found> most;
     const std::vector<bool> by_others = by_pairs(explained);
@@ -139,12 +139,12 @@ class BothWays {
   static constexpr double kLeastOneWay = 1.05;
   static constexpr double kSpreads = 6;
   static constexpr double kLeastSpread = 0.03;
-  static constexpr double kFast = 0.75;  // a NIC that can do that is not slow
-  // Less is asked for where it also never came near what the others did.
+  static constexpr double kFast = 0.75;  // of its rate; a NIC that reaches it is not slow
+  // A NIC that never reached this share of what the others reached needs less evidence.
   static constexpr double kCapped = 0.65;
   static constexpr double kSpreadsCapped = 3;
 
-  // Those of whose bytes much went by pairs that are explained.
+  // The NICs of which explained pairs carried a large share of the bytes.
   std::vector<bool> by_pairs(const Explained& explained) const {
     constexpr double kMuchOfIt = 0.4;
     std::vector<double> all(e_.nics.size()), of_these(e_.nics.size());
@@ -219,7 +219,8 @@ class BothWays {
   }
 
   const Evidence& e_;
-  std::vector<std::vector<double>> rates_;  // by window and NIC: the faster way, over its rate
+  std::vector<std::vector<double>>
+      rates_;  // by window and NIC: the faster direction, as a share of the rate
 };
 
 }  // namespace
@@ -234,12 +235,12 @@ void find_slow_nic(const Evidence& evidence, Explained& explained, Verdicts& fou
   verdict.culprit = evidence.nics[slow->nic].name;
   verdict.confidence = std::min(1.0, slow->score / 10) * std::min(1.0, slow->factor - 0.5);
   verdict.evidence = {
-      fmt::format("What {} sends and what it receives takes {:.2f} times as long as at the median "
-                  "NIC, {:.1f} spreads more, from part {} to part {} of {} of the time.",
-                  verdict.culprit, slow->factor, slow->score, slow->part.first + 1,
-                  slow->part.last + 1, Evidence::kSlices),
-      fmt::format("It sent and received at {:.0f} % of its rate at most, the median NIC at {:.0f} "
-                  "%.",
+      fmt::format(
+          "Messages to and from {} take {:.2f} times as long as at the median NIC, {:.1f} spreads "
+          "more, from slice {} to slice {} of {} of the time.",
+          verdict.culprit, slow->factor, slow->score, slow->part.first + 1, slow->part.last + 1,
+          Evidence::kSlices),
+      fmt::format("It reached at most {:.0f} % of its rate, the median NIC {:.0f} %.",
                   100 * slow->fastest, 100 * slow->others)};
   explained.nics[slow->nic] = true;
   found.push_back(std::move(verdict));

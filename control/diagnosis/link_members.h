@@ -1,5 +1,5 @@
-// Which pairs use which links, by their source ports and the description of the fabric: where pairs
-// that suffer meet and those that do not stay away is the culprit.
+// The queue pairs that use each link, from their source ports and the description of the fabric.
+// The culprit is the link that the affected pairs share and the others avoid.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class LinkMembers {
 
   explicit LinkMembers(const Evidence& evidence);
 
-  // Pairs, ascending, each once.
+  // Indices into Evidence::pairs, ascending, each once.
   const std::vector<std::uint32_t>& pairs(std::uint32_t link, Direction direction) const {
     return members_[link][static_cast<std::size_t>(direction)];
   }

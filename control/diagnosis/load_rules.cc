@@ -1,4 +1,4 @@
-// What is as it was built: many who send to one, and a core with less capacity than the hosts.
+// Rules about load that is no fault: an incast, and a core with less capacity than its hosts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ double share_of(double bytes, double us, double rate_bps) {
 
 void find_incast(const Evidence& e, const Explained& explained, Verdicts& found) {
   constexpr std::size_t kLeastSenders = 4;
-  constexpr double kFull = 0.7;         // of the NIC's rate, while they send
-  constexpr double kMoreThanUsual = 4;  // received, over the median NIC
+  constexpr double kFull = 0.7;         // of the NIC's rate
+  constexpr double kMoreThanUsual = 4;  // bytes received, over the median NIC's
   std::vector<double> received(e.nics.size());
   std::vector<std::vector<double>> by_window(e.nics.size(),
                                              std::vector<double>(e.window_ends.size()));
@@ -69,7 +69,7 @@ void find_incast(const Evidence& e, const Explained& explained, Verdicts& found)
 void find_oversubscription(const Evidence& e, Verdicts& found) {
   constexpr double kFull = 0.6;
   if (e.oversubscription <= 1.05) return;
-  // What leaves each switch towards others, and what it could.
+  // What each switch sends towards other switches, and the capacity for it.
   std::map<std::string, double> capacity;
   std::map<std::string, std::vector<double>> sent;
   for (const LinkEvidence& link : e.links) {
@@ -104,10 +104,11 @@ void find_oversubscription(const Evidence& e, Verdicts& found) {
   verdict.cause = Cause::oversubscribed;
   verdict.culprit = where;
   verdict.confidence = std::min(1.0, most);
-  verdict.evidence = {fmt::format(
-      "The leaves can have {:.1f} times as much from their hosts as their uplinks carry; those of "
-      "{} are {:.0f} % full at the median.",
-      e.oversubscription, where, 100 * most)};
+  verdict.evidence = {
+      fmt::format("The links of a leaf to its hosts have {:.1f} times the capacity of its uplinks; "
+                  "the uplinks of "
+                  "{} are {:.0f} % full at the median.",
+                  e.oversubscription, where, 100 * most)};
   found.push_back(std::move(verdict));
 }
 

@@ -1,4 +1,4 @@
-// Loss that does not come from load: one link explains it better than chance.
+// Finds a link that loses packets whatever the load, where chance would not explain the losses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 struct Sums {
   double losses = 0;
   double packets = 0;
-  // The part of the log-likelihood of these losses, if packets are lost independently at one rate,
-  // that depends on how the pairs are divided.
+  // Packets are lost independently at one rate: the part of the log-likelihood of these losses that
+  // depends on how the pairs are divided into groups.
   double likelihood() const { return losses <= 0 ? 0 : losses * std::log(losses / packets); }
   double rate() const { return packets <= 0 ? 0 : losses / packets; }
 };
@@ -68,8 +68,8 @@ class LossRule {
 
  private:
   static constexpr double kLeastLosses = 3;
-  static constexpr double kLeastGain = 6;   // e^6 times as likely as the same loss everywhere
-  static constexpr double kAlike = 2;       // gains that cannot be told apart
+  static constexpr double kLeastGain = 6;   // e^6 times as likely as one rate of loss everywhere
+  static constexpr double kAlike = 2;       // gains that differ by less are equal
   static constexpr double kExplains = 0.7;  // of all losses
   static constexpr double kLeastRate = 1e-5;
 
@@ -80,14 +80,14 @@ class LossRule {
       out.inside.packets += pairs_[p].packets;
     }
     const Sums outside{all_.losses - out.inside.losses, all_.packets - out.inside.packets};
-    // Where nobody stays away nothing can be told.
+    // The link is no candidate unless its pairs lose more than the others.
     if (out.inside.rate() > outside.rate()) {
       out.gain = out.inside.likelihood() + outside.likelihood() - all_.likelihood();
     }
     return out;
   }
 
-  // Losses that come when there are marks are those of full buffers.
+  // Losses in windows with ECN marks come from full buffers.
   bool follows_load(const LossCandidate& candidate) const {
     double marked = 0, unmarked = 0, busy_marked = 0, busy_unmarked = 0;
     for (const std::uint32_t p : members_.pairs(candidate.link, candidate.direction)) {
@@ -116,10 +116,11 @@ class LossRule {
     verdict.confidence = best.inside.losses / all_.losses * (1 - std::exp(-best.gain / 10)) /
                          static_cast<double>(1 + verdict.or_else.size());
     verdict.evidence = {
-        fmt::format("{:.0f} of {:.0f} losses are of the {} queue pairs that go by {}: {:.2g} of "
-                    "their packets.",
-                    best.inside.losses, all_.losses, pairs, direction_text(link, best.direction),
-                    best.inside.rate()),
+        fmt::format(
+            "The {2} queue pairs that use {3} have {0:.0f} of {1:.0f} losses: {4:.2g} of their "
+            "packets.",
+            best.inside.losses, all_.losses, pairs, direction_text(link, best.direction),
+            best.inside.rate()),
         fmt::format(
             "The other {} queue pairs lose {:.2g}.", e_.pairs.size() - pairs,
             Sums{all_.losses - best.inside.losses, all_.packets - best.inside.packets}.rate()),

@@ -1,5 +1,4 @@
-// The rules by what they look at. Each appends what it finds to `found`; what was found before may
-// explain what a rule would find.
+// The rules. Each appends its verdicts to `found`, and leaves out what earlier verdicts explain.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace paceline::diagnosis {
 
-// What verdicts so far explain: what is seen there says nothing more of NICs and pairs.
+// The NICs and queue pairs whose behaviour earlier verdicts explain; later rules ignore them.
 struct Explained {
   explicit Explained(const Evidence& evidence)
       : nics(evidence.nics.size()), pairs(evidence.pairs.size()) {}
@@ -20,17 +19,17 @@ struct Explained {
 
 using Verdicts = std::vector<Verdict>;
 
-// A rank that computes longer than its peers before the same collectives, and enters them late.
+// Ranks that compute longer than their peers before the same collectives, and enter them late.
 void find_slow_ranks(const Evidence& evidence, Verdicts& found);
-// Ports that are down, or go down again and again.
+// Ports that are down, or have been down.
 void find_bad_ports(const Evidence& evidence, Explained& explained, Verdicts& found);
-// A link on the ways of all pairs that lose packets, whatever the load.
+// A link that all queue pairs with losses use, whatever the load.
 void find_lossy_link(const Evidence& evidence, Explained& explained, Verdicts& found);
-// A NIC that is slow both ways.
+// A NIC that both sends and receives slowly.
 void find_slow_nic(const Evidence& evidence, Explained& explained, Verdicts& found);
-// A link between switches on the ways of all pairs whose round trips are longer.
+// A link between switches that all queue pairs with longer round trips use.
 void find_bad_path(const Evidence& evidence, Explained& explained, Verdicts& found);
-// What is as it was built.
+// By design, no faults.
 void find_incast(const Evidence& evidence, const Explained& explained, Verdicts& found);
 void find_oversubscription(const Evidence& evidence, Verdicts& found);
 

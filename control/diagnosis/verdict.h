@@ -1,4 +1,4 @@
-// What a diagnosis says.
+// The verdicts of a diagnosis.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace paceline::diagnosis {
 
-// In the order in which they are decided.
+// Verdicts are listed in this order.
 enum class Cause : std::uint8_t {
   slow_rank,
   slow_nic,
@@ -28,15 +28,15 @@ std::string_view name_of(Cause cause);
 std::string_view name_of(Place place);
 Place place_of(Cause cause);
 constexpr bool is_fault(Cause cause) { return cause < Cause::incast; }
-// What to do next.
+// What the operator should do next.
 std::string_view advice_of(Cause cause);
 
 struct Verdict {
   Cause cause = Cause::slow_rank;
-  std::string culprit;                // by the names of [[event]] and [[fault]]
-  std::vector<std::string> or_else;   // others that the same evidence fits as well
+  std::string culprit;                // named as in [[event]] and [[fault]]
+  std::vector<std::string> or_else;   // others that fit the evidence equally well
   double confidence = 0;              // 0..1
-  std::vector<std::string> evidence;  // sentences
+  std::vector<std::string> evidence;  // complete sentences
 };
 
 }  // namespace paceline::diagnosis

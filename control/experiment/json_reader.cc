@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "dataplane/base/json_limits.h"
+#include "dataplane/base/text/json_limits.h"
 
 namespace paceline::experiment {
 namespace {

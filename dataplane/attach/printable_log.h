@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::attach {
 

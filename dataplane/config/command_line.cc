@@ -14,7 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "cc/nearest_name.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::config {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cc/nearest_name.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::config {
 

@@ -193,15 +193,20 @@ def body_of(code, start):
     return "".join(out)
 
 
-def functions(name, body):
-    """How many member functions a class with this body declares. Overloads count each; constructors,
-    destructor and what is deleted do not."""
+def declarations(body):
+    """The declarations in the body of a class, without template arguments and attributes."""
     body = re.sub(r"^\s*#.*$", "", body, flags=re.M)
     body = re.sub(r"\b(?:public|private|protected)\s*:|alignas\([^)]*\)|\[\[.*?\]\]", " ", body)
     while body != (inner := re.sub(r"<[^<>();]*(?:\([^()]*\)[^<>();]*)*>", " ", body)):
         body = inner
+    return body.split(";")
+
+
+def functions(name, body):
+    """How many member functions a class with this body declares. Overloads count each; constructors,
+    destructor and what is deleted do not."""
     count = 0
-    for declaration in body.split(";"):
+    for declaration in declarations(body):
         match = re.search(r"(~?\w+|operator\s*\S+?)\s*\(", declaration)
         if match and not NO_FUNCTION.search(declaration) and match.group(1).lstrip("~") != name \
                 and "=" not in declaration[:match.start()].replace("operator=", ""):
@@ -209,14 +214,23 @@ def functions(name, body):
     return count
 
 
+def data_members(body):
+    """How many data members a class with this body has, by their names: trailing_."""
+    return sum(1 for declaration in declarations(body)
+               if re.match(r"[^(]*\b\w+_\s*(?:\[[^\]]*\]\s*)*(?:=|$)", declaration.rstrip()))
+
+
 def wide_classes(root, paths):
-    """(path, class, member functions) of classes with more of these than a reader can survey."""
+    """(path, class, what, count, most) of classes with more members than a reader can survey."""
     for path in paths:
         code = code_of(root / path)
         for match in CLASS.finditer(code):
-            count = functions(match.group(1), body_of(code, match.end()))
-            if count > rules.FUNCTIONS_FAIL:
-                yield path, match.group(1), count
+            name, body = match.group(1), body_of(code, match.end())
+            members_most = rules.MEMBERS_CROWDED.get(name, rules.MEMBERS_FAIL)
+            for what, count, most in (("member functions", functions(name, body), rules.FUNCTIONS_FAIL),
+                                      ("data members", data_members(body), members_most)):
+                if count > most:
+                    yield path, name, what, count, most
 
 
 def sources(root):
@@ -245,9 +259,9 @@ def main():
         errors += 1
         print(f"{name}: error: its member functions are defined in {len(where)} files, 1 is the most: "
               f"{', '.join(where)}; one class has one .h and one .cc")
-    for path, name, count in wide_classes(root, sources(root)):
+    for path, name, what, count, most in wide_classes(root, sources(root)):
         errors += 1
-        print(f"{path}: error: class {name} has {count} member functions, {rules.FUNCTIONS_FAIL} is the most: "
+        print(f"{path}: error: class {name} has {count} {what}, {most} is the most: "
               "give a part of its state to a class of its own")
     for path in sources(root):
         files += 1

@@ -191,6 +191,18 @@ class Check(unittest.TestCase):
             self.assertEqual(code, 1, output)
             self.assertIn("tools/x/a.h: error: class Wide has 41 member functions, 40 is the most", output)
 
+    def test_data_members_of_a_class(self):
+        def of(count, more=""):
+            return {"tools/x/a.h": "#pragma once\nclass Wide {\n  explicit Wide(int x) : x0_(x), x1_{x} {}\n"
+                    "  void f() { a_ = 1; }\n  struct Inner {\n    int b_ = 0;\n  };\n" + more + "".join(
+                        f"  int x{i}_ = 0;\n" for i in range(count)) + "};\n"}
+        self.good(of(25))
+        for text in ("  int y_;\n", "  int y_{1};\n", "  int y_[2][3];\n", "  std::function<void(int)> y_;\n",
+                     "  T y_ = f(1);\n"):
+            code, output = run(GOOD | of(25, text))
+            self.assertEqual(code, 1, output)
+            self.assertIn("tools/x/a.h: error: class Wide has 26 data members, 25 is the most", output)
+
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))
         self.good({"cc/a.cc": "\n" * 600})

@@ -419,10 +419,12 @@ PAIRS_CROWDED = {
     "control/league": 15,
     "control/tuner/online": 14,
     "dataplane/attach": 14,
-    "dataplane/base": 24,
+    "dataplane/base": 21,
     "dataplane/verbs": 37,
     "dataplane/wire": 28,
 }
 
-# Member functions of a class.
+# Member functions and data members of a class. Classes with more data members, which may not grow.
 FUNCTIONS_FAIL = 40
+MEMBERS_FAIL = 25
+MEMBERS_CROWDED = {"LiveTuner": 34}

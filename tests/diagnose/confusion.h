@@ -1,4 +1,4 @@
-// What was said against what was true.
+// A confusion matrix: true causes against the verdicts given.
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@ namespace paceline::tools {
 
 class Confusion {
  public:
-  // Faults count; what is so by design counts as none.
+  // Only faults are true causes; an incast or a narrow core counts as none.
   void add(std::optional<diagnosis::Cause> truth, const std::string& culprit,
            const std::vector<diagnosis::Verdict>& said);
 
-  // Of the fault verdicts, those that are true; of the faults, those found; of those found, the
-  // ones whose culprit was named.
+  // Shares: of the fault verdicts, those that are true; of the faults, those found; of the faults
+  // found, those with the right culprit.
   double precision() const;
   double recall() const;
   double named() const;
-  // Verdicts that blame the network where a rank is slow.
+  // Verdicts that blame the network although a rank is slow.
   std::uint32_t network_for_rank() const { return network_for_rank_; }
-  // Reports of an incast or a narrow core, of those that there were.
+  // The share of incasts and narrow cores that were reported.
   double designs_told() const;
   std::string text() const;
 

@@ -40,7 +40,7 @@ class WorldDraw {
   std::uint32_t one_of(const std::array<std::uint32_t, N>& values) {
     return values[pick(N)];
   }
-  // Evenly on the scale of the logarithm.
+  // Uniform in the logarithm.
   double between(double low, double high) {
     return low * det_exp(random_.uniform() * det_log(high / low));
   }
@@ -78,7 +78,7 @@ class WorldDraw {
       hosts_ = leaves_ * per_leaf_;
     } else {
       per_leaf_ = one_of(std::array{4U, 8U});
-      leaves_ = 2;  // of a rail
+      leaves_ = 2;  // of each rail
       spines_ = 2;
       nics_ = one_of(std::array{2U, 4U});
       hosts_ = nics_ * leaves_ * per_leaf_;
@@ -115,7 +115,7 @@ class WorldDraw {
     return ports_ > 1 ? kOverPlanes[pick(kOverPlanes.size())] : kAlgorithms[pick(4)];
   }
 
-  // As long as some milliseconds of every NIC, and as few packets as that takes.
+  // Every NIC sends for some milliseconds, in as few packets as possible.
   std::string workload_text(const FaultWorld& out) {
     std::string text = "[workload]\n";
     if (is(out, Cause::incast)) {

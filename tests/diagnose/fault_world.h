@@ -1,4 +1,4 @@
-// A scenario drawn from a seed, with or without a fault, and what is wrong in it.
+// A scenario drawn from a seed, with or without a fault, and its true cause.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace paceline::tools {
 
 struct FaultWorld {
   std::string toml;
-  std::optional<diagnosis::Cause> truth;  // none: nothing is wrong, and nobody built it so
+  std::optional<diagnosis::Cause> truth;  // none: there is no fault, no incast and no narrow core
   std::string culprit;                    // of a fault
 };
 
-// Stars, leaves with spines, and rails of 16 to 64 NICs at 100 Gb/s; half of them run a job. Of
-// seven worlds one is clean, one has an incast or a narrow core, the others a fault.
+// Stars, leaf-spine fabrics and rails of 16 to 64 NICs at 100 Gb/s; half of them run a job. Of
+// seven worlds one has nothing, one has an incast or a narrow core, and five have a fault.
 FaultWorld fault_world(std::uint64_t seed);
 
-// Whether the fault did anything at all: whether packets went by its link, whether any were lost.
+// Whether the fault had any effect: whether packets used its link, and whether any were lost.
 bool took_effect(const FaultWorld& world, const ObservedRun& observed);
 
 }  // namespace paceline::tools

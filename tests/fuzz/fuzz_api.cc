@@ -14,7 +14,7 @@
 #include "control/daemon/api/event_parser.h"
 #include "control/daemon/api/router.h"
 #include "control/daemon/api/target.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "tests/unit/daemon_api/served.h"
 
 namespace {

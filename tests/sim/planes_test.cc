@@ -76,17 +76,24 @@ TEST_CASE("planes: as fast with 1,024 NICs", "[planes][slow]") {
   CHECK(tail_of_planes({}) <= 1.03);
 }
 
+void seven_of_eight_carry_on(const char* name) {
+  CAPTURE(name);
+  const std::string cc = fmt::format("cc = {{ algorithm = \"{}\" }}\n", name);
+  const std::vector<double> bytes =
+      arrivals(permutation(cc, "rate = \"50Gb/s\"\nports = 8\n", "plane3"));
+  CHECK(received(bytes, 0.3, 1.0) >= 0.98);
+  CHECK(received(bytes, 2.0, 2.5) >= 0.85);
+  CHECK(received(bytes, 1.2, 2.5) <= 0.8751);  // seven eighths
+  CHECK(received(bytes, 3.5, 3.9) >= 0.99);
+}
+
 TEST_CASE("planes: one of eight dies, seven carry on, and it comes back", "[planes]") {
-  for (const char* const name : {"cadence", "dcqcn", "eqds", "nscc", "swift"}) {
-    CAPTURE(name);
-    const std::string cc = fmt::format("cc = {{ algorithm = \"{}\" }}\n", name);
-    const std::vector<double> bytes =
-        arrivals(permutation(cc, "rate = \"50Gb/s\"\nports = 8\n", "plane3"));
-    CHECK(received(bytes, 0.3, 1.0) >= 0.98);
-    CHECK(received(bytes, 2.0, 2.5) >= 0.85);
-    CHECK(received(bytes, 1.2, 2.5) <= 0.8751);  // seven eighths
-    CHECK(received(bytes, 3.5, 3.9) >= 0.99);
-  }
+  seven_of_eight_carry_on("cadence");
+}
+
+// The code of these under failures runs in the random worlds below, too.
+TEST_CASE("planes: one of eight dies, under other algorithms", "[planes][slow]") {
+  for (const char* const name : {"dcqcn", "eqds", "nscc", "swift"}) seven_of_eight_carry_on(name);
 }
 
 TEST_CASE("planes: one switch of a dual-ToR pair dies, half is left, and it comes back",

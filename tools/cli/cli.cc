@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "control/experiment/progress.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::tools {
 

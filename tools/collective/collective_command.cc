@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "control/experiment/results_file.h"
+#include "dataplane/base/text/comma_list.h"
 #include "dataplane/config/scenario/scenario_reader.h"
-#include "dataplane/config/toml/comma_list.h"
 #include "dataplane/config/toml/quantity.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
@@ -49,7 +49,7 @@ std::vector<std::string> operations() {
 
 std::vector<std::string> words_of(const std::string& list) {
   std::vector<std::string> words;
-  for (const std::string_view word : config::comma_list(list)) {
+  for (const std::string_view word : comma_list(list)) {
     if (!word.empty()) words.emplace_back(word);
   }
   return words;

@@ -1,5 +1,5 @@
-// `paceline diagnose`: who holds up a scenario, and why; `paceline faults`: what can be wrong in
-// one.
+// `paceline diagnose` names what holds up a scenario, and why; `paceline faults` lists the faults
+// that a scenario can have.
 
 #include <fmt/format.h>
 
@@ -76,7 +76,7 @@ void list_faults() {
 void add_diagnose_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DiagnoseOptions>();
   CLI::App* command = app.add_subcommand(
-      "diagnose", "run a scenario in virtual time and say who holds it up, and why");
+      "diagnose", "run a scenario in virtual time and name what holds it up, and why");
   options->input.add_to(*command, "scenario (TOML)", true);
   command->add_option("--json", options->json, "write verdicts and evidence")
       ->type_name("FILE.json");
@@ -85,13 +85,15 @@ void add_diagnose_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml --seed 7 --json verdicts.json\n"
-      "Rules see what hosts know, and no queue of a switch. No verdict is a legal answer.\n"
+      "The rules use what hosts measure, not the queues of switches. There may be no verdict.\n"
       "Exit status: 0 with or without a verdict, 2 bad input, 130 interrupted.");
   command->callback([options, &exit_code] { exit_code = diagnose_scenario(*options); });
 
-  CLI::App* faults = app.add_subcommand("faults", "what can be wrong in a scenario, [[fault]]");
+  CLI::App* faults =
+      app.add_subcommand("faults", "the faults that [[fault]] can inject into a scenario");
   faults->require_subcommand(1);
-  CLI::App* list = faults->add_subcommand("list", "the kinds, their targets and severities");
+  CLI::App* list =
+      faults->add_subcommand("list", "list the kinds with their targets and severities");
   list->callback([&exit_code] {
     list_faults();
     exit_code = kExitGood;

@@ -28,7 +28,7 @@ std::string verdict_text(const Verdict& verdict) {
   return text + fmt::format("  Next: {}\n", advice_of(verdict.cause));
 }
 
-// The NICs whose messages are slowest, in the order of their numbers.
+// The NICs with the slowest messages, in ascending order.
 std::vector<std::size_t> shown_nics(const Evidence& evidence) {
   const std::size_t nics = evidence.nics.size();
   std::vector<double> sums(nics);

@@ -1,4 +1,4 @@
-// What `paceline diagnose` says, for people and for machines.
+// The output of `paceline diagnose`: text and JSON.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace paceline::tools {
 
-// The verdicts, then from whom to whom messages are slow.
+// The verdicts, then the matrix of slow messages between NICs.
 std::string diagnosis_text(const diagnosis::Evidence& evidence,
                            const std::vector<diagnosis::Verdict>& verdicts);
 
-// schema 1, stable key order.
+// JSON, schema 1; the order of keys is fixed.
 std::string diagnosis_json(const std::string& scenario, std::uint64_t seed,
                            const diagnosis::Evidence& evidence,
                            const std::vector<diagnosis::Verdict>& verdicts);

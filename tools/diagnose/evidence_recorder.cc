@@ -13,7 +13,7 @@ namespace {
 
 using diagnosis::PairEvidence;
 
-// The address of another NIC as a number of the fabric.
+// The number of the NIC that has this address.
 std::uint32_t nic_of(const fabric::FabricSpec& spec, const wire::IpAddress& ip) {
   return fabric::host_of(spec, ip) % spec.nics();
 }
@@ -61,7 +61,7 @@ void EvidenceRecorder::finish(VirtualWorld& world, diagnosis::Evidence& out) {
   }
   for (const Look& look : looks_) out.window_ends.push_back(look.at);
   const fabric::FabricSpec& spec = world.network().spec();
-  const fabric::Topology topology(spec);  // as built: no failure has changed it
+  const fabric::Topology topology(spec);  // as described: without failures
   const FabricIdeal ideal(world.scenario(), spec, topology);
   const bool one_way = config::has_one_path(world.scenario());
   for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {

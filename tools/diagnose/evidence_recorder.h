@@ -1,5 +1,5 @@
-// Looks at the queue pairs of a virtual world while it runs, as an agent on every host would, and
-// makes windows of it. The counters of the looks only grow, so that looks may be left out.
+// Samples the queue pairs of a virtual world while it runs, as an agent on every host would, and
+// turns the samples into windows. Counters only grow, so samples may be dropped.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace paceline::tools {
 
 class EvidenceRecorder {
  public:
-  // A run of any length ends with half as many to as many windows.
+  // A run ends with half of this to this many windows, whatever its length.
   static constexpr std::size_t kMostWindows = 64;
   static constexpr Picos kFirstDistance = picos_from_micros(20);
 
-  // For RunControl::sample, every kFirstDistance. Whenever kMostWindows are held, every second one
-  // is let go and the distance doubles.
+  // Takes a sample; call it from RunControl::sample every kFirstDistance. When kMostWindows samples
+  // are held, every second one is dropped and the distance doubles.
   void look(VirtualWorld& world, Picos at);
-  // For RunControl::finished: a last look, then the windows and those pairs that sent anything,
-  // with the ways of their packets.
+  // Call it from RunControl::finished: takes a last sample and writes the windows, and the pairs
+  // that sent data with their paths.
   void finish(VirtualWorld& world, diagnosis::Evidence& out);
 
  private:
@@ -33,12 +33,12 @@ class EvidenceRecorder {
   };
   struct Look {
     Picos at{0};
-    std::vector<std::vector<Counters>> nics;  // by NIC, its queue pairs in the order of numbers
+    std::vector<std::vector<Counters>> nics;  // by NIC: its queue pairs in ascending order
   };
   static Look look_at(VirtualWorld& world, Picos at);
 
   Picos distance_ = kFirstDistance;
-  Picos next_ = kFirstDistance;  // looks before it are skipped
+  Picos next_ = kFirstDistance;  // samples before it are skipped
   std::vector<Look> looks_;
 };
 

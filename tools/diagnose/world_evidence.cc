@@ -46,7 +46,7 @@ void describe_fabric(const PreparedScenario& prepared, const VirtualWorld& world
   out.packet_bytes = scenario.transport.payload_bytes;
 }
 
-// What the NICs' drivers tell of their links.
+// Changes of links, as drivers of NICs report them.
 void read_ports(const VirtualWorld& world, Evidence& out) {
   const fabric::FabricSpec& spec = world.network().spec();
   std::vector<fabric::LinkEvent> events = spec.events;
@@ -88,7 +88,7 @@ void read_paces(const VirtualWorld& world, Evidence& out) {
   out.slowness = paces.by_pair();
 }
 
-// Ranks before the collectives that they take part in.
+// What each rank did before each of its collectives.
 class RankReader {
  public:
   RankReader(const workload::Job& job, const workload::JobPlan& plan, const JobReport& report)

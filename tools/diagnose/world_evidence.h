@@ -13,7 +13,7 @@ struct ObservedRun {
   diagnosis::Evidence evidence;
 };
 
-// As run_scenario. `control.sample` and `control.finished` are used here.
+// Like run_scenario(); sets `control.sample` and `control.finished`.
 ObservedRun observe_scenario(const PreparedScenario& prepared, std::uint64_t seed,
                              RunControl control);
 

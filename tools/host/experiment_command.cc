@@ -1,7 +1,7 @@
 // `paceline experiment`: compares two congestion controls on a running host, through pacelined.
 
 #include "tools/host/experiment_command.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 #include <chrono>
 #include <cmath>

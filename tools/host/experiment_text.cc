@@ -11,7 +11,7 @@
 #include "control/experiment/live/planning.h"
 #include "control/experiment/progress.h"
 #include "control/experiment/statistics.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/config/toml/quantity.h"
 
 namespace paceline::tools {

@@ -15,7 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "control/daemon/api/target.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/text_table.h"
 #include "tools/service_link/daemon_request.h"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "tools/cli/cli.h"
 #include "tools/host/guard_text.h"
 #include "tools/service_link/daemon_request.h"

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "cc/params.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::tools {
 

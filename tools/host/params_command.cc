@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "control/daemon/api/target.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/config/congestion_change.h"
 #include "tools/cli/cli.h"
 #include "tools/host/params_text.h"

@@ -12,7 +12,7 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "tools/service_link/daemon_request.h"
 
 namespace paceline::tools {

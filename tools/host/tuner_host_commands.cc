@@ -1,5 +1,5 @@
 #include "tools/host/tuner_host_commands.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "cc/params.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::tools {
 

@@ -70,8 +70,8 @@ std::vector<double> NicPaces::by_pair() const {
   return out;
 }
 
-// Of the messages of a NIC one way: those that follow one another without a pause share it, and
-// until one of them is complete the NIC had all to carry that had begun.
+// `ids` are the messages of a NIC in one direction. Messages that follow one another without a
+// pause share the NIC: until one of them is complete, it had to carry all that had begun.
 void NicPaces::lower_paces(std::vector<std::uint32_t>& ids, const FabricIdeal& ideal) {
   const std::vector<MessageRecord>& records = world_.records();
   std::sort(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -88,7 +88,7 @@ void NicPaces::lower_paces(std::vector<std::uint32_t>& ids, const FabricIdeal& i
     std::sort(by_end.begin(), by_end.end(), [&](std::uint32_t a, std::uint32_t b) {
       return std::pair(records[a].completed, a) < std::pair(records[b].completed, b);
     });
-    std::uint64_t begun = 0;  // bytes of those before `i`
+    std::uint64_t begun = 0;  // bytes of the messages before `i`
     for (const std::uint32_t id : by_end) {
       const Picos until = records[id].completed;
       for (; i < next && records[ids[i]].ready < until; ++i) {

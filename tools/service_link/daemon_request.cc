@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "tools/cli/cli.h"
 #include "tools/service_link/runtime_folder.h"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/attach/text.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::tools {

@@ -1,6 +1,6 @@
 #include "tools/top/fabric_look.h"
 
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::tools {
 

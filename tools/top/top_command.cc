@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/service/protocol/control_protocol.h"
 #include "tools/cli/cli.h"
 #include "tools/service_link/runtime_folder.h"

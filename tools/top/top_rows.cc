@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "dataplane/attach/text.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/wire/addresses.h"
 
 namespace paceline::tools {

@@ -7,7 +7,7 @@
 #include <set>
 #include <span>
 
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::daemon {
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "control/daemon/api/event_parser.h"
-#include "dataplane/base/json_limits.h"
+#include "dataplane/base/text/json_limits.h"
 
 namespace paceline::daemon {
 

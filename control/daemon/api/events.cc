@@ -4,7 +4,8 @@
 
 #include "cc/nearest_name.h"
 #include "control/daemon/api/target.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/comma_list.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::daemon {
 
@@ -14,9 +15,7 @@ std::string read_topics(std::string_view list, std::vector<std::string>& out) {
     out.assign(kTopics.begin(), kTopics.end());
     return {};
   }
-  for (;;) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    const std::string_view topic = list.substr(0, end);
+  for (const std::string_view topic : comma_list(list)) {
     if (std::find(kTopics.begin(), kTopics.end(), topic) == kTopics.end()) {
       std::string error = "query.topics: " + in_quotes(topic) + "; allowed: some of";
       for (const std::string_view known : kTopics) error += " " + std::string(known);
@@ -25,9 +24,8 @@ std::string read_topics(std::string_view list, std::vector<std::string>& out) {
       return error;
     }
     out.emplace_back(topic);
-    if (end == list.size()) return {};
-    list.remove_prefix(end + 1);
   }
+  return {};
 }
 
 }  // namespace paceline::daemon

@@ -24,7 +24,7 @@
 #include "control/daemon/api/event_queue.h"
 #include "control/daemon/api/events.h"
 #include "control/daemon/api/target.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::daemon {
 

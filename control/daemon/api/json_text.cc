@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "control/daemon/api/target.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::daemon {
 

@@ -10,7 +10,7 @@
 #include "control/daemon/api/events.h"
 #include "control/daemon/api/json_text.h"
 #include "control/daemon/api/target.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::daemon {
 

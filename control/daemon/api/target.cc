@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::daemon {
 

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "dataplane/base/enum_text.h"
+#include "dataplane/base/text/enum_text.h"
 
 namespace paceline::daemon {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cc/params.h"
-#include "dataplane/base/enum_text.h"
+#include "dataplane/base/text/enum_text.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::daemon {

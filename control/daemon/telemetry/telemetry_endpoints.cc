@@ -9,6 +9,7 @@
 
 #include "control/daemon/telemetry/explain.h"
 #include "control/daemon/telemetry/telemetry_json.h"
+#include "dataplane/base/text/comma_list.h"
 
 namespace paceline::daemon {
 
@@ -52,17 +53,17 @@ Reply queue_pairs_reply(const Sampler& sampler, std::size_t nic) {
 std::vector<std::size_t> named_series(const Sampler& sampler, std::string_view names,
                                       std::vector<std::string>& errors) {
   std::vector<std::size_t> out;
-  while (!names.empty()) {
-    const std::size_t comma = names.find(',');
-    const std::string_view name = names.substr(0, comma);
-    names = comma == std::string_view::npos ? std::string_view{} : names.substr(comma + 1);
+  if (names.empty()) {
+    errors.emplace_back("names: at least one is needed");
+    return out;
+  }
+  for (const std::string_view name : comma_list(names)) {
     if (const auto index = sampler.find_series(name)) {
       out.push_back(*index);
     } else {
       errors.push_back(fmt::format("names: there is no series \"{}\"; see /v1/catalogue", name));
     }
   }
-  if (out.empty() && errors.empty()) errors.emplace_back("names: at least one is needed");
   return out;
 }
 

@@ -13,7 +13,7 @@
 #include "control/experiment/live/metric_words.h"
 #include "control/experiment/live/planning.h"
 #include "control/experiment/value_text.h"
-#include "dataplane/base/enum_text.h"
+#include "dataplane/base/text/enum_text.h"
 
 namespace paceline::experiment::live {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/base/json_limits.h"
+#include "dataplane/base/text/json_limits.h"
 
 // One visit(...) per type names its fields once, for writing and reading alike.
 namespace paceline::tuner::online {

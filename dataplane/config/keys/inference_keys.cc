@@ -14,8 +14,8 @@ constexpr auto kInferenceKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = kHostLimit - 1,
      .used_by = "job",
-     .meaning = "The first ranks compute prompts, each for the request that reaches it by the "
-                "shortest queue; the others decode, in turn. 0: half of the ranks."},
+     .meaning = "The first ranks compute prompts, each request at the rank with the shortest "
+                "queue; the others decode, in turn. 0: half of the ranks."},
     {.path = "workload.job.inference.layers",
      .field = PACELINE_FIELD(workload.job.inference.layers),
      .min = 1,
@@ -41,14 +41,14 @@ constexpr auto kInferenceKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = 1024,
      .used_by = "job",
-     .meaning = "Keys and values of so many layers are sent when they have been computed, while "
-                "the next ones are; `layers`: all of them at the end."},
+     .meaning = "Keys and values are sent for this many layers at a time, while the next layers "
+                "are computed; `layers`: all at the end."},
     {.path = "workload.job.inference.time_scale",
      .field = PACELINE_FIELD(workload.job.inference.time_scale),
      .min = 1e-3,
      .max = 1e9,
      .used_by = "job",
-     .meaning = "Requests arrive so many times as fast as in the trace."},
+     .meaning = "Requests arrive this many times as fast as in the trace."},
     {.path = "workload.job.inference.requests",
      .field = PACELINE_FIELD(workload.job.inference.requests),
      .min = 0,

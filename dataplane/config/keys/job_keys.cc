@@ -19,15 +19,14 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.job.format),
      .choices = kJobFormats,
      .used_by = "job",
-     .meaning =
-         "One collective; what `file` is: a workload of SimAI, GOAL, Chakra traces; training of "
-         "`[workload.job.model]`; or requests of an inference service in `file`, Mooncake's JSON "
-         "lines or CSV of the Azure LLM traces."},
+     .meaning = "One collective; the format of `file`: a workload of SimAI, GOAL, Chakra traces, "
+                "or requests (JSON lines of Mooncake, CSV of the Azure LLM traces); or training of "
+                "`[workload.job.model]`."},
     {.path = "workload.job.file",
      .form = Form::path,
      .field = PACELINE_FIELD(workload.job.file),
      .used_by = "job",
-     .meaning = "The job. Of Chakra traces NAME, for NAME.RANK.et."},
+     .meaning = "File of the job. For Chakra traces NAME: NAME.RANK.et."},
     {.path = "workload.job.groups_file",
      .form = Form::path,
      .field = PACELINE_FIELD(workload.job.groups_file),
@@ -38,7 +37,7 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.job.operation),
      .choices = kOperations,
      .used_by = "job",
-     .meaning = "The one collective, of all ranks."},
+     .meaning = "The collective, of all ranks."},
     {.path = "workload.job.bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(workload.job.bytes),
@@ -51,7 +50,7 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = 1'000'000,
      .used_by = "job",
-     .meaning = "How often, one after the other."},
+     .meaning = "How often it runs, one after the other."},
     {.path = "workload.job.compute",
      .field = PACELINE_FIELD(workload.job.compute),
      .min = 0,
@@ -69,7 +68,7 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 2,
      .used_by = "job",
-     .meaning = "And each by exp(jitter z), z standard normal."},
+     .meaning = "Each time of computing is multiplied by exp(jitter z), z standard normal."},
     {.path = "workload.job.straggler",
      .field = PACELINE_FIELD(workload.job.straggler),
      .min = 0,
@@ -110,7 +109,7 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .form = Form::path,
      .field = PACELINE_FIELD(workload.job.schedule_file),
      .used_by = "job",
-     .meaning = "An algorithm in MSCCL XML: serves collectives of its operation and ranks."},
+     .meaning = "Algorithm in MSCCL XML, for collectives of its operation and number of ranks."},
     {.path = "workload.job.chunk_bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(workload.job.chunk_bytes),
@@ -123,7 +122,8 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .min = 1,
      .max = 64,
      .used_by = "job",
-     .meaning = "Parts of a collective take turns on so many, each with queue pairs of its own."},
+     .meaning = "Parts of a collective take turns on this many channels, each with queue pairs of "
+                "its own."},
     {.path = "workload.job.window",
      .field = PACELINE_FIELD(workload.job.window),
      .min = 1,
@@ -145,10 +145,9 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = kSecond,
      .used_by = "job",
-     .meaning =
-         "Between what a message of a collective waits for and its beginning. If it is not 0, "
-         "\"rail_rings\" sends one message of a ring at a time: a rank waits until the one "
-         "before it is acknowledged."},
+     .meaning = "Time from when a message of a collective may start until it starts. If not 0, "
+                "\"rail_rings\" sends one message of a ring at a time: a rank waits until the one "
+                "before it is acknowledged."},
     {.path = "workload.job.aggregation",
      .field = PACELINE_FIELD(workload.job.aggregation),
      .min = 0,

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/scenario_reader.h"
@@ -14,19 +16,29 @@ namespace {
 
 constexpr std::string_view kHead = "| key | default | allowed | meaning |\n|---|---|---|---|\n";
 
-std::string row(const KeySpec& key, const Field& field, const std::string& value) {
-  std::string meaning(key.meaning);
-  if (!key.used_by.empty()) {
-    std::string users(key.used_by);
-    std::replace(users.begin(), users.end(), ' ', '/');
-    meaning += fmt::format(" ({})", users);
-  }
-  return fmt::format("| `{}` | {} | {} | {} |\n", key.name(), value, allowed_text(key, field),
-                     meaning);
+// " (a/b)": the values of `topology` or `kind` that use a key. Empty if all do.
+std::string users_text(std::string_view used_by) {
+  std::string users(used_by);
+  std::replace(users.begin(), users.end(), ' ', '/');
+  return users.empty() ? "" : fmt::format(" ({})", users);
 }
 
-std::string row(const KeySpec& key, const Field& field) {
-  return row(key, field, value_text(key, field));
+// `told`: the users that the heading of the table has told already.
+std::string row(const KeySpec& key, const Field& field, const std::string& value,
+                std::string_view told = "") {
+  return fmt::format("| `{}` | {} | {} | {}{} |\n", key.name(), value, allowed_text(key, field),
+                     key.meaning, key.used_by == told ? "" : users_text(key.used_by));
+}
+
+// The users that all keys of a table share.
+std::string_view users_of(std::string_view table) {
+  std::optional<std::string_view> users;
+  for (const KeySpec& key : scenario_keys()) {
+    if (key.table() != table) continue;
+    if (users && *users != key.used_by) return {};
+    users = key.used_by;
+  }
+  return users.value_or("");
 }
 
 }  // namespace
@@ -35,13 +47,17 @@ std::string scenario_reference_markdown() {
   std::string out;
   Scenario defaults;
   std::string_view table = "-";
+  std::string_view users;
   for (const KeySpec& key : scenario_keys()) {
     if (key.table() != table) {
       table = key.table();
-      out += table.empty() ? "### Top of a scenario\n\n" : fmt::format("\n### `[{}]`\n\n", table);
+      users = users_of(table);
+      out += table.empty() ? "### Top of a scenario\n\n"
+                           : fmt::format("\n### `[{}]`{}\n\n", table, users_text(users));
       out += kHead;
     }
-    out += row(key, key.field(defaults));
+    const Field field = key.field(defaults);
+    out += row(key, field, value_text(key, field), users);
   }
   EcnAtRate at_rate;
   out += "\n### `[[fabric.ecn.at_rate]]`\n\n";
@@ -77,7 +93,8 @@ std::string scenario_reference_markdown() {
   out += "\n### Top of an experiment\n\n";
   out += kHead;
   for (const KeySpec& key : experiment_keys()) {
-    out += row(key, experiment_field(experiment, key.path));
+    const Field field = experiment_field(experiment, key.path);
+    out += row(key, field, value_text(key, field));
   }
   return out;
 }

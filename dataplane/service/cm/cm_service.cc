@@ -16,7 +16,7 @@ namespace paceline::service::cm {
 
 namespace {
 
-// Communication ids and first PSNs are nothing that a stranger foretells.
+// Communication ids and initial PSNs must not be predictable.
 std::uint64_t drawn_seed() {
   std::uint64_t seed = 0;
   return ::getrandom(&seed, sizeof seed, 0) == sizeof seed
@@ -50,8 +50,8 @@ int CmService::open_channel(std::uint32_t owner, const Visible& seen, Allowance&
   return 0;
 }
 
-// It becomes readable when the program has closed its end; what a program writes there is no
-// command (those come by cm_command), and ends the channel, too.
+// The service's end becomes readable when the program has closed its own. A program that writes to
+// it loses the channel as well: commands come by the operation cm_command, never this way.
 void CmService::watch(std::uint32_t channel) {
   sockets_.at(channel).end.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                                       [this, channel](const boost::system::error_code& error) {

@@ -1,10 +1,10 @@
-// The connection manager where it meets programs: the sockets of their channels, and time. On the
-// control thread.
+// Connects the connection manager to programs: owns the sockets of their channels, and the timer.
+// Runs on the control thread.
 //
-// A channel is a pair of sockets. The program has one of them as its descriptor of
-// /dev/infiniband/rdma_cm, and it is readable, one byte, as long as an event waits; so poll(),
-// epoll and a blocking read see what they would see of the kernel's device. This end sees when the
-// last descriptor of the other has gone, in whichever process it was.
+// A channel is a pair of sockets. The program holds one of them as its descriptor of
+// /dev/infiniband/rdma_cm. One byte waits in it as long as an event waits, so that poll(), epoll
+// and a blocking read behave as with the kernel's device. The service's end closes when the last
+// descriptor of the program's end is closed, in whichever process that is.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -36,20 +36,21 @@ class CmService {
 
   const NicBook& nics() const { return manager_.nics(); }
 
-  // `owner`: a number of the program; `allowance`: the descriptors that its user may have. 0 or an
-  // errno. `programs_end` is open until the context's next handler: it is sent meanwhile.
+  // Returns 0 or an errno. `owner` is a number of the program; `allowance` counts the descriptors
+  // that its user may have. `programs_end` stays open until the next handler of the context runs:
+  // send it before that.
   int open_channel(std::uint32_t owner, const Visible& seen, Allowance& allowance,
                    std::uint32_t& channel, int& programs_end);
-  // All of a program that has ended.
+  // Closes all channels of a program that has ended.
   void close_channels(std::uint32_t owner);
 
   struct Ran {
     UcmResult result;
-    // The program takes the byte out of its end: no event waits any more.
+    // No event waits any more: the program must take the byte out of its end.
     bool drained = false;
-    bool other_drained = false;  // that of UcmRequest::other_channel
+    bool other_drained = false;  // likewise, for UcmRequest::other_channel
   };
-  // EACCES: the channel is not this program's.
+  // The error is EACCES if the channel belongs to another program.
   Ran run(std::uint32_t owner, const UcmRequest& request);
 
   CmCounts counts(std::uint32_t owner) const;
@@ -67,7 +68,8 @@ class CmService {
   bool owns(std::uint32_t owner, std::uint32_t channel) const;
   void watch(std::uint32_t channel);
   void close(std::uint32_t channel);
-  // After anything that may have queued events or started timers.
+  // Wakes programs and sets the timer. Call it after anything that may queue events or start
+  // timers.
   void settle();
   bool drain(std::uint32_t channel);
 

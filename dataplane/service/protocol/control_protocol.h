@@ -80,7 +80,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dataplane/base/enum_text.h"
+#include "dataplane/base/text/enum_text.h"
 
 namespace paceline::service {
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "dataplane/base/enum_text.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/enum_text.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/config/guard_bounds.h"
 #include "dataplane/config/record.h"
 #include "dataplane/service/protocol/control_protocol.h"

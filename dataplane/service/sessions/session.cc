@@ -9,7 +9,7 @@
 #include <new>
 
 #include "dataplane/attach/text.h"
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/service/limits/service_limits.h"
 #include "dataplane/service/sessions/refusals.h"
 

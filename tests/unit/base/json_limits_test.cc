@@ -1,4 +1,4 @@
-#include "dataplane/base/json_limits.h"
+#include "dataplane/base/text/json_limits.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "dataplane/base/printable.h"
+#include "dataplane/base/text/printable.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/base/printable.h"
 #include "dataplane/base/random.h"
+#include "dataplane/base/text/printable.h"
 
 namespace paceline::daemon {
 namespace {

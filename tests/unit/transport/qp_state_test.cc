@@ -74,6 +74,13 @@ struct Walker {
   QpType type;
 };
 
+// For tests that make a lab in every step and send nothing: a pool of packets costs most of a lab.
+LabOptions few_packets() {
+  LabOptions options = small_packets();
+  options.pool_packets = 64;
+  return options;
+}
+
 // Vol. 1, figure 124.
 TEST_CASE("exactly the changes of the specification are possible", "[transport][state]") {
   const auto possible = [](QpType type, QpState from, QpState to) {
@@ -104,7 +111,7 @@ TEST_CASE("exactly the changes of the specification are possible", "[transport][
         CHECK(transition_rule(type, from, to).allowed == possible(type, from, to));
         // And the engine holds to it.
         if (from == QpState::sqe) continue;  // reached by an error only
-        Lab lab(small_packets());
+        Lab lab(few_packets());
         QpConfig config = lab.qp_config(0);
         config.type = type;
         Walker walker(lab, 0, config);
@@ -142,7 +149,7 @@ TEST_CASE("each attribute is required, allowed or refused as the table says",
           }
           CAPTURE(static_cast<int>(type), static_cast<int>(from), static_cast<int>(to),
                   attribute_name(attribute));
-          Lab lab(small_packets());
+          Lab lab(few_packets());
           QpConfig config = lab.qp_config(0);
           config.type = type;
           Walker walker(lab, 0, config);

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "control/experiment/results_file.h"
+#include "dataplane/base/text/comma_list.h"
 #include "dataplane/config/scenario/scenario_reader.h"
-#include "dataplane/config/toml/comma_list.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
 #include "tools/collective/tune/nccl_table.h"
@@ -37,7 +37,7 @@ struct CollectiveTuneOptions {
 std::vector<workload::CollectiveOp> read_operations(const std::string& list,
                                                     std::vector<std::string>& errors) {
   std::vector<workload::CollectiveOp> ops;
-  for (const std::string_view name : config::comma_list(list)) {
+  for (const std::string_view name : comma_list(list)) {
     const auto op = workload::find_collective_op(name);
     if (!op) {
       errors.push_back(fmt::format(

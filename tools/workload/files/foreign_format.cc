@@ -14,19 +14,6 @@ namespace paceline::workload {
 
 namespace {
 
-// First words of a text workload of SimAI and ASTRA-sim.
-constexpr std::array<std::string_view, 11> kPolicies = {"HYBRID_TRANSFORMER_FWD_IN_BCKWD",
-                                                        "HYBRID_TRANSFORMER",
-                                                        "MICRO",
-                                                        "DATA",
-                                                        "MODEL",
-                                                        "HYBRID_DATA_MODEL",
-                                                        "HYBRID_MODEL_DATA",
-                                                        "HYBRID_DLRM",
-                                                        "HYBRID_DLRM_ENHANCED",
-                                                        "DISTRIBUTED_INFERENCE",
-                                                        "HYBRID_CUSTOMIZED"};
-
 template <class Number>
 bool is(const Word& word) {
   Number value{};
@@ -90,7 +77,7 @@ std::string_view known_format(std::string_view text) {
   if (head.front() == '<') return "XML";
   if (head.front() == '[' || word_at(first, 1) == "=") return "TOML";
   if (head == "num_ranks") return "a GOAL schedule";
-  if (std::find(kPolicies.begin(), kPolicies.end(), head) != kPolicies.end()) {
+  if (std::find(kSimaiPolicies.begin(), kSimaiPolicies.end(), head) != kSimaiPolicies.end()) {
     return "a workload of SimAI or ASTRA-sim";
   }
   const std::string_view htsim = htsim_format(first, second);

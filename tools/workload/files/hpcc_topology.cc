@@ -30,7 +30,7 @@ class TopologyParser {
 
   config::Read<HpccTopology> parse() {
     if (header() && switches()) {
-      links();
+      for_each_link_line(table_, line_, head_.line, links_, errors_, [this] { link(); });
       check_trailing_lines(table_, "links", links_, errors_);
       if (errors_.empty()) check_hosts();
       if (errors_.empty()) check_reachable();
@@ -98,24 +98,6 @@ class TopologyParser {
     }
     topology_.numbers = NodeNumbers(std::move(hosts), std::move(ids));
     return true;
-  }
-
-  void links() {
-    for (std::uint64_t i = 0; i < links_ && !errors_.full(); ++i) {
-      if (!table_.next(line_)) {
-        errors_.add(table_.end(),
-                    fmt::format("truncated: line {} announces {} links, the file has {}",
-                                head_.line, links_, i));
-        return;
-      }
-      if (line_.words.size() != 5) {
-        errors_.add(
-            table_.behind(line_),
-            fmt::format("{} columns: expected 5, `a b rate delay error_rate`", line_.words.size()));
-        continue;
-      }
-      link();
-    }
   }
 
   bool node(const Word& word, std::string_view what, std::uint32_t& out) {

@@ -22,7 +22,7 @@ class SimaiParser {
 
   config::Read<TopologyFile> parse() {
     if (header() && switches()) {
-      links();
+      for_each_link_line(table_, line_, head_.line, links_, errors_, [this] { link(); });
       check_trailing_lines(table_, "links", links_, errors_);
       if (errors_.empty()) number_ports();
     }
@@ -108,24 +108,6 @@ class SimaiParser {
     std::iota(gpus.begin(), gpus.end(), 0U);
     out_.numbers = NodeNumbers(std::move(gpus), std::move(others));
     return true;
-  }
-
-  void links() {
-    for (std::uint64_t i = 0; i < links_ && !errors_.full(); ++i) {
-      if (!table_.next(line_)) {
-        errors_.add(table_.end(),
-                    fmt::format("truncated: line {} announces {} links, the file has {}",
-                                head_.line, links_, i));
-        return;
-      }
-      if (line_.words.size() != 5) {
-        errors_.add(
-            table_.behind(line_),
-            fmt::format("{} columns: expected 5, `a b rate delay error_rate`", line_.words.size()));
-        continue;
-      }
-      link();
-    }
   }
 
   // A link's ends stay numbers of the file until the number of ports is known.

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/json_limits.h"
-#include "dataplane/config/toml/comma_list.h"
+#include "dataplane/base/text/comma_list.h"
+#include "dataplane/base/text/json_limits.h"
 #include "tools/workload/files/foreign_format.h"
 #include "tools/workload/files/text_table.h"
 #include "tools/workload/inference/azure_time.h"
@@ -187,7 +187,7 @@ class RequestTraceParser {
   void azure_line() {
     // A number may have lost its last digits.
     if (!ended_) return wrong("this line has no end: expected a line break behind the last one");
-    const std::vector<std::string_view> fields = config::comma_list(line_);
+    const std::vector<std::string_view> fields = comma_list(line_);
     if (fields.size() != kAzureColumns) {
       return wrong(
           fmt::format("{} columns: expected {}: {}", fields.size(), kAzureColumns, kAzureHeader));

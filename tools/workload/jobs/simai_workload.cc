@@ -15,20 +15,6 @@ namespace paceline::workload {
 
 namespace {
 
-constexpr std::string_view kSimaiPolicies[] = {
-    "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
-    "HYBRID_TRANSFORMER",
-    "MICRO",
-    "DATA",
-    "MODEL",
-    "HYBRID_DATA_MODEL",
-    "HYBRID_MODEL_DATA",
-    "HYBRID_DLRM",
-    "HYBRID_DLRM_ENHANCED",
-    "DISTRIBUTED_INFERENCE",
-    "HYBRID_CUSTOMIZED",
-};
-
 constexpr std::pair<std::string_view, CollectiveOp> kSimaiOps[] = {
     {"ALLREDUCE", CollectiveOp::all_reduce},
     {"ALLGATHER", CollectiveOp::all_gather},

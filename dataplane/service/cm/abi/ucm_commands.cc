@@ -13,7 +13,8 @@ namespace paceline::service::cm {
 
 namespace {
 
-// The command as a T. False: fewer bytes than it has (or than `least`), which is EINVAL.
+// Reads the command as a T. False, which means EINVAL, if it has fewer bytes than T (or than
+// `least`).
 template <class T>
 bool read(const UcmRequest& request, T& out, UcmResult& result, std::size_t least = sizeof(T)) {
   out = {};
@@ -36,7 +37,7 @@ void respond(const T& record, UcmResult& result) {
   result.response.assign(at, at + sizeof(T));
 }
 
-// As the kernel compares them: the family's size, and nothing else.
+// Like the kernel, accepts an address only if its size is exactly that of its family.
 std::optional<SocketAddress> sized_address(const __kernel_sockaddr_storage& storage,
                                            std::size_t size) {
   const auto bytes = std::as_bytes(std::span(&storage, 1));
@@ -62,7 +63,7 @@ Offer offer_of(const rdma_ucm_conn_param& param) {
   return out;
 }
 
-// What follows `reserved` came with a later version of the kernel.
+// Later kernels added what follows `reserved`.
 constexpr std::size_t kConnectBytes = offsetof(rdma_ucm_connect, ece);
 constexpr std::size_t kAcceptBytes = offsetof(rdma_ucm_accept, ece);
 constexpr std::size_t kEventBytes = offsetof(rdma_ucm_event_resp, reserved);
@@ -95,7 +96,7 @@ UcmCommands::Command UcmCommands::command(std::uint32_t number) {
     all[RDMA_USER_CM_CMD_DISCONNECT] = &UcmCommands::disconnect;
     all[RDMA_USER_CM_CMD_INIT_QP_ATTR] = &UcmCommands::init_qp_attr;
     all[RDMA_USER_CM_CMD_GET_EVENT] = &UcmCommands::get_event;
-    all[RDMA_USER_CM_CMD_SET_OPTION] = &UcmCommands::set_option;  // GET_OPTION: the kernel has none
+    all[RDMA_USER_CM_CMD_SET_OPTION] = &UcmCommands::set_option;  // the kernel has no GET_OPTION
     all[RDMA_USER_CM_CMD_NOTIFY] = &UcmCommands::notify;
     all[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = &UcmCommands::multicast;
     all[RDMA_USER_CM_CMD_LEAVE_MCAST] = &UcmCommands::multicast;
@@ -275,9 +276,9 @@ void UcmCommands::accept(Nanos now, const UcmRequest& request, UcmResult& out) {
   std::optional<Offer> offer;
   if (cmd.conn_param.valid != 0) {
     offer = offer_of(cmd.conn_param);
-    id->call_it(cmd.uid);  // events may come at once
+    id->call_it(cmd.uid);  // the next event may come during accept()
   }
-  // The key of datagrams is for AF_IB alone, which no instance has.
+  // Only AF_IB, which no instance has, takes the Q_Key of the command.
   out.error = manager_.accept(now, *id, offer, 0);
   if (out.error != 0) id->call_it(before);
 }
@@ -334,7 +335,7 @@ void UcmCommands::set_option(Nanos, const UcmRequest& request, UcmResult& out) {
   const bool fresh = id->state() == CmId::State::idle;
   out.error = EINVAL;
   if (cmd.level != RDMA_OPTION_ID) {
-    // Routes are those of the fabric: librdmacm then asks for one with RESOLVE_ROUTE.
+    // A program cannot set routes: librdmacm then asks for one with RESOLVE_ROUTE.
     out.error =
         cmd.level == RDMA_OPTION_IB && cmd.optname == RDMA_OPTION_IB_PATH ? EOPNOTSUPP : ENOSYS;
     return;
@@ -369,7 +370,7 @@ void UcmCommands::notify(Nanos now, const UcmRequest& request, UcmResult& out) {
   rdma_ucm_notify cmd;
   if (!read(request, cmd, out)) return;
   CmId* const id = find(request, cmd.id, out);
-  if (id == nullptr || !id->nic()) return;  // as the kernel: nothing to be done
+  if (id == nullptr || !id->nic()) return;  // like the kernel, does nothing
   if (cmd.event != IBV_EVENT_COMM_EST) {
     out.error = EINVAL;
     return;

@@ -1,6 +1,6 @@
 // The commands that librdmacm writes to /dev/infiniband/rdma_cm (<rdma/rdma_user_cm.h>, ABI version
-// 4), carried out by the connection manager. Each has the errno that Linux's rdma_ucm gives; what
-// is not offered (multicast) gets EOPNOTSUPP.
+// 4), carried out by the connection manager. Errors are those of Linux's rdma_ucm; multicast, which
+// is not offered, fails with EOPNOTSUPP.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ namespace paceline::service::cm {
 struct UcmRequest {
   std::uint32_t channel = 0;
   std::uint32_t command = 0;            // RDMA_USER_CM_CMD_*
-  std::span<const std::byte> body{};    // behind the header, as many bytes as that says
-  std::size_t room = 0;                 // for the response
+  std::span<const std::byte> body{};    // what follows the header; its length is the header's
+  std::size_t room = 0;                 // bytes that the response may have
   std::span<const std::byte> option{};  // SET_OPTION: the value
-  std::uint32_t other_channel = 0;      // MIGRATE_ID: the channel behind the descriptor; 0: none
+  std::uint32_t other_channel = 0;      // MIGRATE_ID: the channel of the descriptor; 0: none
 };
 
 struct UcmResult {
-  int error = 0;  // errno; EAGAIN of GET_EVENT: there is none
+  int error = 0;  // errno; GET_EVENT: EAGAIN if no event waits
   std::vector<std::byte> response;
 };
 
@@ -57,7 +57,8 @@ class UcmCommands {
   void migrate_id(Nanos now, const UcmRequest& request, UcmResult& out);
   void multicast(Nanos now, const UcmRequest& request, UcmResult& out);
 
-  // Nothing, and the error in `out`, where there is no such id or, with `device`, no instance yet.
+  // nullptr, with the error in `out`, if there is no such id or, with `device`, if the id has no
+  // NIC instance yet.
   CmId* find(const UcmRequest& request, std::uint32_t id, UcmResult& out, bool device = false);
 
   ConnectionManager& manager_;

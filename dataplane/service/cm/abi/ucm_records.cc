@@ -38,7 +38,7 @@ bool has_route(const CmId& id) {
   return id.state() == CmId::State::route_resolved || id.state() == CmId::State::connecting;
 }
 
-// Until the address is resolved no instance is known, and librdmacm sees no device.
+// No NIC instance is known before the address is resolved; librdmacm then sees no device.
 void put_device(std::uint64_t& guid, std::uint8_t& port, std::uint32_t& index, const CmId& id,
                 const NicBook& nics) {
   if (!id.nic()) return;

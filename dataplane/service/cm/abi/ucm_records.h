@@ -1,5 +1,5 @@
-// Records of <rdma/rdma_user_cm.h> from what the service has. Bytes of a response that nothing is
-// said about are zero.
+// Fills the records of <rdma/rdma_user_cm.h>. Fields of a response that have no value here are
+// zero.
 #pragma once
 
 #include <netinet/in.h>
@@ -17,9 +17,9 @@ namespace paceline::service::cm {
 rdma_ucm_event_resp event_record(const Event& event);
 rdma_ucm_query_route_resp route_record(const CmId& id, const NicBook& nics);
 rdma_ucm_query_addr_resp address_record(const CmId& id, const NicBook& nics);
-// GIDs in the place of addresses, as sockaddr_ib.
+// GIDs instead of IP addresses, as sockaddr_ib.
 rdma_ucm_query_addr_resp gid_record(const CmId& id, const NicBook& nics);
-// The path of a resolved route, as the subnet administrator packs it; none before that.
+// The path of a resolved route in the format of a subnet administrator; no path before that.
 struct PathRecord {  // rdma_ucm_query_path_resp with one path
   std::uint32_t paths = 0;
   std::uint32_t reserved = 0;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint32_t kDefaultQkey = 0x0123'4567;  // RDMA_UDP_QKEY
 constexpr std::uint16_t kDefaultPartition = 0xFFFF;
-// 4.096 us * 2^17 = 0.54 s: a packet may live half as long (Linux: CMA_IBOE_PACKET_LIFETIME).
+// 4.096 us * 2^17 = 0.54 s, twice the packet lifetime that Linux assumes
+// (CMA_IBOE_PACKET_LIFETIME).
 constexpr std::uint8_t kAckTimeout = 17;
 
 }  // namespace
@@ -42,7 +43,7 @@ void CmId::attach(const NicBook& nics, std::size_t nic) {
   source_gid_ = nics.gid_index(nic, source_.ip);
 }
 
-// Takes the port; the address is any, or one of an instance that the program sees.
+// Takes the port. The address must be unspecified, or belong to an instance that the program sees.
 int CmId::claim(const NicBook& nics, PortTable& ports, const SocketAddress& address) {
   PortClaim claim;
   claim.id = number_;
@@ -70,7 +71,8 @@ int CmId::claim(const NicBook& nics, PortTable& ports, const SocketAddress& addr
 int CmId::bind(const NicBook& nics, PortTable& ports, const SocketAddress& address) {
   if (state_ != State::idle) return EINVAL;
   if (address.family == kAfIb) {
-    // librdmacm asks in this way whether the family is known; no instance has such an address.
+    // librdmacm binds to AF_IB to see whether the family is supported; no instance has such an
+    // address.
     if (!address.any()) return ENODEV;
     source_ = address;
   } else if (const int error = claim(nics, ports, address); error != 0) {
@@ -92,7 +94,7 @@ int CmId::resolve_address(const NicBook& nics, PortTable& ports, const SocketAdd
   if (state_ != State::bound) return EINVAL;
   if (source_.family != destination.family) return EINVAL;
   SocketAddress to = destination;
-  // As Linux has it: no address is that of this host.
+  // Like Linux, takes the unspecified address for this host.
   if (to.any()) {
     if (const auto own = nics.first(nic_ ? nic_ : seen_, to.v4())) {
       to.ip = *nics.address_of(*own, to.v4());
@@ -130,7 +132,7 @@ int CmId::listen(PortTable& ports, std::uint32_t backlog) {
   return 0;
 }
 
-// What REQ and SIDR_REQ have in common.
+// The fields that REQ and SIDR_REQ share.
 Mad CmId::request(const NicBook& nics, std::span<const std::byte> data) const {
   Mad mad;
   mad.transaction = mad.local_id = message_id_;
@@ -211,7 +213,7 @@ int CmId::reject(std::uint16_t reason, std::span<const std::byte> private_data, 
 
 int CmId::disconnect(Nanos now, Actions& out) {
   if (!connection_) return EINVAL;
-  connection_->disconnect(now, out);  // as in Linux, one that is not connected takes it, too
+  connection_->disconnect(now, out);  // like Linux, succeeds also without a connection
   return 0;
 }
 
@@ -296,7 +298,7 @@ Event CmId::request_event(const CmId& listener, const Mad& request) const {
   if (datagram()) return out;
   out.qp_number = request.qp_number;
   out.shared_receives = request.shared_receives;
-  // What one end may have under way, the other must have room for.
+  // READs that one end starts are answered by the other.
   out.responder_resources = request.initiator_depth;
   out.initiator_depth = request.responder_resources;
   out.flow_control = request.flow_control;

@@ -1,6 +1,6 @@
-// A CM id of a program, as rdma_create_id makes it: its addresses, its NIC instance, and the
-// connection or the lookup that it has. States and errors are those of Linux's rdma_cm. It is owned
-// by ConnectionManager, which carries its messages and queues its events.
+// A CM id of a program, as made by rdma_create_id: its addresses, its NIC instance, and its
+// connection or lookup. States and errors are those of Linux's rdma_cm. ConnectionManager owns it,
+// carries its messages and queues its events.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace paceline::service::cm {
 
-// Numbers of enum ibv_qp_type; those that a program can make a queue pair of.
+// The types of queue pairs that programs can create; numbers of enum ibv_qp_type.
 enum class IdType : std::uint8_t { rc = 2, uc = 3, ud = 4 };
 
 struct IdOptions {
@@ -29,7 +29,7 @@ struct IdOptions {
   std::optional<std::uint8_t> ack_timeout;  // 4.096 us * 2^value
 };
 
-// For ibv_modify_qp: which attributes, and their values.
+// Attributes that the program passes to ibv_modify_qp.
 struct QpAttributes {
   std::uint32_t mask = 0;  // enum ibv_qp_attr_mask
   std::uint32_t access = 0;
@@ -47,46 +47,47 @@ class CmId {
     address_resolved,
     route_resolved,
     listening,
-    connecting,  // or connected: its Connection says which
+    connecting,  // or connected: see Connection::State
   };
-  // How many bytes of a program's private data fit.
+  // The most bytes of private data that a program may give.
   static constexpr std::size_t kRequestRoom = private_bytes(Attribute::req) - kIpHeaderBytes;
   static constexpr std::size_t kLookupRoom = private_bytes(Attribute::sidr_req) - kIpHeaderBytes;
 
-  // `seen`: which instances its program sees.
+  // `seen`: the NIC instances that its program sees.
   CmId(std::uint32_t number, std::uint64_t cookie, PortSpace space, IdType type, Visible seen)
       : number_(number), cookie_(cookie), space_(space), type_(type), seen_(seen) {}
 
-  // --- what the program asks: 0 or an errno ---
+  // --- calls of the program; they return 0 or an errno ---
   int bind(const NicBook& nics, PortTable& ports, const SocketAddress& address);
-  // `out`: how it went, when it returns 0. `source`: none() leaves it to the service.
+  // Returning 0, sets `out` to the event to report. If source.none(), the service chooses the
+  // source.
   int resolve_address(const NicBook& nics, PortTable& ports, const SocketAddress& source,
                       const SocketAddress& destination, Event& out);
   int resolve_route(Event& out);
   int listen(PortTable& ports, std::uint32_t backlog);
-  // `message_id`: of its connection or its lookup, of no other; `psn`: a random one.
+  // `message_id` becomes the communication id, and must be unique; `psn` must be random.
   int connect(Nanos now, const NicBook& nics, const Offer& offer, std::uint32_t message_id,
               std::uint32_t psn, Actions& out);
-  // No offer: the answer to a response.
+  // On the active end without an offer: confirms the response.
   int accept(Nanos now, const std::optional<Offer>& offer, std::uint32_t qkey, Actions& out);
   int reject(std::uint16_t reason, std::span<const std::byte> private_data, Actions& out);
   int disconnect(Nanos now, Actions& out);
   int data_has_come(Actions& out);
-  // `state`: of enum ibv_qp_state.
+  // `state`: a value of enum ibv_qp_state.
   int qp_attributes(std::uint32_t state, QpAttributes& out) const;
   void end(Nanos now, Actions& out);
 
-  // --- a new id, for what a listener got: the instance is where it arrived ---
+  // --- a new id for a request that arrived at a listener, at instance `nic` ---
   void become_passive(const NicBook& nics, std::size_t nic, const IpHeader& header,
                       std::uint16_t port, const Mad& request, std::uint32_t message_id,
                       std::uint32_t psn);
   Event request_event(const CmId& listener, const Mad& request) const;
 
-  // --- what arrives for it, and when its time is over ---
+  // --- messages and timers; `told` becomes the event to report, if any ---
   void receive(Nanos now, const Mad& mad, Actions& out, std::optional<Event>& told);
   void expire(Nanos now, Actions& out, std::optional<Event>& told);
   Nanos deadline() const;
-  // As programs see it; nothing where they do not.
+  // The event for a notice; nothing if programs are not told of it.
   std::optional<Event> event_of(const Notice& notice) const;
 
   std::uint32_t number() const { return number_; }
@@ -130,7 +131,7 @@ class CmId {
   std::uint32_t message_id_ = 0;
   std::optional<Connection> connection_;
   std::optional<Lookup> lookup_;
-  std::optional<Mad> asked_;  // the SIDR_REQ that waits for the program's answer
+  std::optional<Mad> asked_;  // a SIDR_REQ that the program has not answered yet
 };
 
 }  // namespace paceline::service::cm

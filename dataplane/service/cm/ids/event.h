@@ -23,7 +23,7 @@ enum class EventKind : std::uint32_t {
   timewait_exit = 15,
 };
 
-// An address vector to the other end, from the instance that an id has.
+// An address vector from the NIC instance of an id to the other end.
 struct PeerPath {
   wire::Gid destination{};
   std::uint8_t source_gid = 0;  // index
@@ -34,11 +34,12 @@ struct PeerPath {
 
 struct Event {
   EventKind kind = EventKind::address_resolved;
-  int status =
-      0;  // 0; a negative errno; of the other end: the reason of a REJ, the status of a SIDR_REP
-  std::uint32_t counts_for = 0;  // the id whose program is told; of a request: the listener
-  std::uint32_t id = 0;          // the same, but of a request: the new id
-  std::uint64_t cookie = 0;      // what the program calls counts_for
+  // 0, a negative errno, or a positive value of the other end: the reason of a REJ, the status of a
+  // SIDR_REP.
+  int status = 0;
+  std::uint32_t counts_for = 0;  // the id that reports it; of a connection request, the listener
+  std::uint32_t id = 0;          // the same, but of a connection request the new id
+  std::uint64_t cookie = 0;      // the program's name for counts_for
   bool datagram = false;
   std::uint32_t qp_number = 0;
   std::uint32_t qkey = 0;
@@ -48,7 +49,7 @@ struct Event {
   std::uint8_t flow_control = 0;
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry_count = 0;
-  PeerPath path{};  // datagrams, established
+  PeerPath path{};  // datagrams: of `established`
   std::vector<std::byte> private_data;
 };
 

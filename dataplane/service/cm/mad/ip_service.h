@@ -1,5 +1,6 @@
-// How RDMA IP connection management names services and says in the private data of a REQ or a
-// SIDR_REQ who calls whom (InfiniBand Architecture Specification, volume 1, annex A11).
+// RDMA IP connection management (InfiniBand Architecture Specification, volume 1, annex A11): the
+// service id of a port, and the header with both addresses that begins the private data of a REQ
+// or a SIDR_REQ.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ struct IpService {
   PortSpace space;
   std::uint16_t port;
 };
-// Nothing: no service of IP addresses and ports.
+// Nothing if the id does not name a port.
 constexpr std::optional<IpService> ip_service(std::uint64_t id) {
   if (id >> 32 != 0) return std::nullopt;
   const IpService out{static_cast<PortSpace>(id >> 16), static_cast<std::uint16_t>(id)};
@@ -44,7 +45,7 @@ constexpr std::optional<IpService> ip_service(std::uint64_t id) {
   return std::nullopt;
 }
 
-// A11.2: in front of the private data.
+// A11.2: precedes the program's private data.
 struct IpHeader {
   wire::IpAddress source{};
   wire::IpAddress destination{};
@@ -68,7 +69,7 @@ inline void put_ip_header(std::byte* at, const IpHeader& header) {
   put(at + 20, header.destination);
 }
 
-// `bytes` are at least kIpHeaderBytes. Nothing: another version.
+// `bytes` has at least kIpHeaderBytes. Nothing if the version is unknown.
 inline std::optional<IpHeader> read_ip_header(std::span<const std::byte> bytes) {
   const std::uint8_t family = wire::load_u8(bytes.data() + 1) >> 4;
   if (wire::load_u8(bytes.data()) != 0 || (family != 4 && family != 6)) return std::nullopt;

@@ -18,8 +18,8 @@ using wire::load_u8;
 constexpr std::uint32_t kFirstWord = 0x01'07'02'03;
 constexpr std::size_t kData = 24;  // behind the common header
 
-// Each lists the fields of one attribute once, for writing and for reading alike: `f` has a
-// function per shape of field, which takes the offset behind the common header.
+// The functions below list the fields of each attribute once, for writing and for reading. `f` has
+// a function for each kind of field, which takes the offset from the end of the common header.
 template <class Fields, class M>
 void ids(Fields& f, M& m) {
   f.u32(0, m.local_id);

@@ -1,6 +1,6 @@
-// Messages of communication management: management datagrams of 256 bytes, class 0x07, to queue
-// pair 1 (InfiniBand Architecture Specification, volume 1, release 1.4: 13.4 the common
-// header, 12.6 the attributes). No automatic path migration: LAP and APR are not read.
+// Messages of communication management: management datagrams (MADs) of 256 bytes, class 0x07, to
+// queue pair 1 (InfiniBand Architecture Specification, volume 1, release 1.4: 13.4 the common
+// header, 12.6 the attributes). Automatic path migration is not supported: LAP and APR are unknown.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ enum class Attribute : std::uint16_t {
 // The field "message rejected" of REJ and "message MRAed" of MRA.
 enum class About : std::uint8_t { req = 0, rep = 1, other = 2 };
 
-// Table 108 (12.6.7.2): those that this service sends or tells apart.
+// Table 108 (12.6.7.2): the reasons that this service sends or treats differently.
 namespace reject_reason {
 inline constexpr std::uint16_t timeout = 4;
 inline constexpr std::uint16_t invalid_service_id = 8;
@@ -62,16 +62,16 @@ struct MadPath {
   friend bool operator==(const MadPath&, const MadPath&) = default;
 };
 
-// One message. Each attribute has some of the fields; the others are neither written nor read.
+// One message. Each attribute uses some of the fields; the others are neither written nor read.
 struct Mad {
   Attribute attribute = Attribute::req;
   std::uint64_t transaction = 0;
-  std::uint32_t local_id = 0;   // communication id of who sends; SIDR: the request id
-  std::uint32_t remote_id = 0;  // of who receives
+  std::uint32_t local_id = 0;   // communication id of the sender; SIDR: the request id
+  std::uint32_t remote_id = 0;  // communication id of the receiver
   std::uint64_t service_id = 0;
   std::uint64_t guid = 0;  // of the sending channel adapter
   std::uint32_t qkey = 0;
-  std::uint32_t qp_number = 0;  // DREQ: the receiver's, else the sender's
+  std::uint32_t qp_number = 0;  // of the sender; DREQ: of the receiver
   std::uint32_t starting_psn = 0;
   std::uint16_t partition_key = 0;
   std::uint16_t reason = 0;          // REJ
@@ -87,7 +87,7 @@ struct Mad {
   std::uint8_t shared_receives = 0;          // 1 bit
   std::uint8_t path_mtu = 0;                 // 4 bits, enum ibv_mtu
   std::uint8_t remote_response_timeout = 0;  // REQ, 5 bits
-  std::uint8_t local_response_timeout = 0;   // likewise
+  std::uint8_t local_response_timeout = 0;   // REQ, 5 bits
   std::uint8_t most_retries = 0;             // REQ, 4 bits: of CM messages
   std::uint8_t target_ack_delay = 0;         // REP, 5 bits
   MadPath path{};                            // REQ
@@ -96,7 +96,7 @@ struct Mad {
   friend bool operator==(const Mad&, const Mad&) = default;
 };
 
-// How many bytes of private data a message of that kind always carries.
+// The length of the private data in a message of this attribute; it is fixed.
 constexpr std::size_t private_bytes(Attribute attribute) {
   switch (attribute) {
     case Attribute::req:
@@ -122,9 +122,9 @@ constexpr std::size_t private_bytes(Attribute attribute) {
 
 using MadBytes = std::array<std::byte, kMadBytes>;
 
-// Fields are cut to their widths.
+// Values wider than their fields are truncated.
 MadBytes build_mad(const Mad& mad);
-// Nothing: not 256 bytes, another class or version, or an attribute that is not among the above.
+// Nothing if the size is not 256 bytes, or if class, version or attribute is unknown.
 std::optional<Mad> parse_mad(std::span<const std::byte> bytes);
 
 }  // namespace paceline::service::cm

@@ -57,7 +57,7 @@ std::optional<Event> ConnectionManager::next_event(std::uint32_t channel) {
 void ConnectionManager::queue(Event event) {
   Entry* const of = entry(event.counts_for);
   if (of == nullptr) return;
-  // The program has no name yet for an id that it has not accepted: accept will fail.
+  // The program cannot name an id that it has not accepted yet. Its accept will fail.
   if (of->id.cookie() == 0) return;
   Channel& channel = channels_.at(of->channel);
   if (channel.events.empty()) woken_.push_back(of->channel);
@@ -100,8 +100,8 @@ int ConnectionManager::destroy(Nanos now, std::uint32_t channel, std::uint32_t i
   return 0;
 }
 
-// Its last message is sent, and its events that nobody has seen go with it; so do the ids of
-// requests that nobody has seen.
+// Sends the last message of the id and drops its events that were not reported; also destroys the
+// ids of its connection requests that were not reported.
 void ConnectionManager::erase(Nanos now, std::uint32_t id) {
   Entry* const gone = entry(id);
   if (gone == nullptr) return;
@@ -247,7 +247,7 @@ void ConnectionManager::expire(Nanos now) {
   carry(now);
 }
 
-// Until nothing is under way any more: an answer to a message is on its way as soon as it is there.
+// Delivers messages, and the answers to them, until none is left.
 void ConnectionManager::carry(Nanos now) {
   while (!parcels_.empty()) {
     const Parcel parcel = parcels_.front();
@@ -282,13 +282,13 @@ void ConnectionManager::deliver(Nanos now, std::size_t nic, const Parcel& parcel
     to = by_message(mad.local_id, parcel.source);
   } else if (mad.remote_id != 0) {
     to = by_message(mad.remote_id, parcel.source);
-  } else {  // a REJ of somebody who knows of no answer yet
+  } else {  // a REJ from an end that has not had an answer
     const auto at = requests_.find({parcel.source, mad.local_id});
     to = at == requests_.end() ? nullptr : entry(at->second);
   }
   if (to == nullptr) {
     if (mad.attribute != Attribute::dreq) return;
-    Mad drep;  // its connection is gone: the other end need not wait
+    Mad drep;  // the connection no longer exists: the other end need not wait
     drep.attribute = Attribute::drep;
     drep.transaction = mad.transaction;
     drep.local_id = mad.remote_id;

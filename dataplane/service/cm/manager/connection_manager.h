@@ -1,9 +1,9 @@
-// The connection manager of a service: the CM ids of all programs, their channels of events, the
-// ports, and the messages between them. On the control thread; it has no socket and reads no clock.
+// The connection manager of a service: the CM ids of all programs, their event channels, the ports,
+// and the messages between ids. Runs on the control thread; has no socket and reads no clock.
 //
-// Messages go from instance to instance of this service as the bytes of a management datagram, and
-// are read at the other end as if they had come from a network; carry() is the only place that
-// knows that there is none. An instance without a link sends and receives nothing.
+// Messages between NIC instances of this service are serialised as management datagrams and parsed
+// at the other end, as if they had crossed a network; only carry() knows that they did not. An
+// instance whose link is down neither sends nor receives.
 #pragma once
 
 #include <cstdint>
@@ -27,30 +27,31 @@ namespace paceline::service::cm {
 
 class ConnectionManager {
  public:
-  // Of one channel; rdma_create_id beyond that is refused with ENOMEM, and a connection request to
-  // a listener is rejected.
+  // Ids of one channel. Beyond that rdma_create_id fails with ENOMEM, and connection requests to
+  // listeners are rejected.
   static constexpr std::size_t kMostIds = 1U << 16U;
   static constexpr std::uint32_t kMostBacklog = 1024;  // Linux: max_backlog of rdma_ucm
 
   ConnectionManager(NicBook nics, std::uint64_t seed);
 
-  // --- channels of events ---
+  // --- event channels ---
   std::uint32_t open_channel(const Visible& seen);
-  // And with it all its ids.
+  // Destroys its ids as well.
   void close_channel(Nanos now, std::uint32_t channel);
   bool has_events(std::uint32_t channel) const;
-  // Nothing: there is none. Counts it as reported.
+  // Takes the next event and counts it as reported; nothing if none waits.
   std::optional<Event> next_event(std::uint32_t channel);
-  // Channels that had no event before one came, once each; since the last call.
+  // Channels that got a first event since the last call, each once.
   std::vector<std::uint32_t> take_woken() { return std::exchange(woken_, {}); }
 
-  // --- ids: ENOENT where there is none, EINVAL where it is another channel's ---
+  // --- ids; they return 0 or an errno: ENOENT without such an id, EINVAL if another channel owns
+  // it ---
   int create(std::uint32_t channel, std::uint64_t cookie, PortSpace space, IdType type,
              std::uint32_t& id);
-  // `reported`: how many of its events the program has seen.
+  // `reported` becomes the number of its events that the program has taken.
   int destroy(Nanos now, std::uint32_t channel, std::uint32_t id, std::uint32_t& reported);
   int find(std::uint32_t channel, std::uint32_t id, CmId*& out);
-  // From one channel to another of the same program.
+  // Moves an id to another channel of the same program.
   int migrate(std::uint32_t from, std::uint32_t to, std::uint32_t id, std::uint32_t& reported);
 
   int bind(CmId& id, const SocketAddress& address) { return id.bind(nics_, ports_, address); }
@@ -63,7 +64,7 @@ class ConnectionManager {
   int disconnect(Nanos now, CmId& id);
   int data_has_come(Nanos now, CmId& id);
 
-  // --- what the clock says ---
+  // --- timers ---
   Nanos deadline() const { return timers_.empty() ? kNeverNanos : Nanos{timers_.begin()->first}; }
   void expire(Nanos now);
 
@@ -97,7 +98,7 @@ class ConnectionManager {
   Entry* by_message(std::uint32_t message_id, const wire::IpAddress& from);
   std::uint32_t fresh_message_id(std::uint32_t id);
   void queue(Event event);
-  // What came of something that happened to an id: messages, events, its timer.
+  // Carries out what an id asked for: sends messages, queues events, sets its timer.
   void perform(Entry& of, Actions& actions, std::optional<Event> event);
   int after(Nanos now, CmId& id, int error, Actions& actions);
   void retime(Entry& of);

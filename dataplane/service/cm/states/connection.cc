@@ -9,11 +9,11 @@ namespace paceline::service::cm {
 
 namespace {
 
-// 4.096 us * 2^exponent, as times of the specification are written.
+// 4.096 us * 2^exponent, the specification's encoding of times.
 constexpr Nanos time_of(std::uint8_t exponent) { return {std::int64_t{4096} << exponent}; }
 
-// Packets of the connection may be on their way for so long (12.9.8.4): twice a packet's life of
-// 4.096 us * 2^16, which is more than any emulated fabric keeps one.
+// How long packets of a closed connection may still arrive (12.9.8.4): twice a packet lifetime of
+// 4.096 us * 2^16, which is longer than any emulated fabric delays a packet.
 constexpr std::uint8_t kTimewait = 17;  // 0.54 s
 
 }  // namespace
@@ -107,7 +107,7 @@ int Connection::take_request(const Mad& request) {
   remote_id_ = request.local_id;
   agreed_.remote_qp = request.qp_number;
   agreed_.send_psn = request.starting_psn;
-  // What one end may have under way, the other must have room for.
+  // READs that one end starts are answered by the other.
   agreed_.responder_resources = request.initiator_depth;
   agreed_.initiator_depth = request.responder_resources;
   agreed_.retry_count = request.retry_count;
@@ -205,13 +205,13 @@ void Connection::end(Nanos now, Actions& out) {
 
 void Connection::receive(Nanos now, const Mad& mad, Actions& out) {
   switch (mad.attribute) {
-    case Attribute::req:  // once more
+    case Attribute::req:  // repeated
       if (state_ == State::rep_sent) {
         out.send.push_back(last_);
       } else if (state_ == State::req_received) {
         Mad mra = message(Attribute::mra);
         mra.about = About::req;
-        mra.service_timeout = 24;  // 69 s: the program takes its time
+        mra.service_timeout = 24;  // 69 s for the program to answer
         out.send.push_back(mra);
       }
       return;
@@ -244,7 +244,7 @@ void Connection::receive(Nanos now, const Mad& mad, Actions& out) {
 }
 
 void Connection::receive_rep(const Mad& mad, Actions& out) {
-  // The RTU was lost. A program that has not answered yet will send one.
+  // The RTU was lost: repeat it. Before `established` the program has yet to send the first.
   if (state_ == State::established && active_) out.send.push_back(last_);
   if (state_ != State::req_sent) return;
   state_ = State::rep_received;
@@ -283,7 +283,7 @@ void Connection::receive_dreq(Nanos now, const Mad& mad, Actions& out) {
   switch (state_) {
     case State::rep_sent:  // the RTU was lost
     case State::established:
-    case State::dreq_sent:  // both at once; the program has said so already
+    case State::dreq_sent:  // both ends disconnect; the program knows
       break;
     case State::timewait:  // the DREP was lost
       out.send.push_back(message(Attribute::drep));

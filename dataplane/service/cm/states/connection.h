@@ -1,9 +1,9 @@
-// One end of a connection, as the InfiniBand specification has it (volume 1, 12.9: states and
-// transitions; 12.10: timers). It is given what the program asks, what the other end says and what
-// the clock says, and answers with messages to send and notices for the program. It has no socket,
-// reads no clock and knows no other connection.
+// One end of a connection: the state machine of the InfiniBand specification (volume 1, 12.9:
+// states and transitions; 12.10: timers). Its inputs are calls of the program, messages of the
+// other end and the time; its outputs are messages to send and notices for the program. It has no
+// socket, reads no clock and knows no other connection.
 //
-// Not here: automatic path migration, and timers that a peer asks for but for MRA.
+// Not implemented: automatic path migration, and timers that a peer asks for other than by MRA.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace paceline::service::cm {
 
-// What a program says of its end in connect and accept (rdma_conn_param).
+// What a program offers in connect and accept (rdma_conn_param).
 struct Offer {
   std::uint32_t qp_number = 0;
   std::uint8_t shared_receives = 0;
@@ -28,7 +28,7 @@ struct Offer {
 };
 
 enum class NoticeKind : std::uint8_t {
-  response,  // the other end accepts: the program answers with accept
+  response,  // the other end accepts; the program must confirm with accept
   established,
   rejected,      // status: reason of the REJ
   unreachable,   // status: -ETIMEDOUT
@@ -38,7 +38,7 @@ enum class NoticeKind : std::uint8_t {
 struct Notice {
   NoticeKind kind = NoticeKind::response;
   int status = 0;
-  Mad cause{};  // the message that it comes from, for its fields and its private data
+  Mad cause{};  // the message that caused it, with its private data
 };
 
 struct Actions {
@@ -46,7 +46,7 @@ struct Actions {
   std::vector<Notice> notices;
 };
 
-// What queue pairs of a connection are set to.
+// The attributes of the connection's queue pair.
 struct Agreed {
   std::uint32_t remote_qp = 0;
   std::uint32_t receive_psn = 0;
@@ -73,34 +73,34 @@ class Connection {
     timewait,
   };
 
-  // How long a message waits for its answer before it is sent again, and how often (12.7.27;
-  // Linux's rdma_cm uses the same).
+  // How long an answer is waited for before the message is sent again, and how often that happens
+  // (12.7.27; the values are those of Linux's rdma_cm).
   static constexpr std::uint8_t kResponseTimeout = 20;  // 4.096 us * 2^20 = 4.3 s
   static constexpr std::uint8_t kMostRetries = 15;
 
-  // `id`: communication id, of no other connection. `guid`: of the own adapter. `psn`: with which
-  // the other end begins.
+  // `id`: a unique communication id. `guid`: of this end's adapter. `psn`: the first PSN that the
+  // other end sends.
   Connection(std::uint32_t id, std::uint64_t guid, std::uint32_t psn);
 
-  // --- what the program asks: 0, or EINVAL where the state does not allow it ---
-  // `request` has the service id, the path, the partition key and the private data.
+  // --- calls of the program; they return 0, or EINVAL if the state does not allow them ---
+  // Active end. `request` holds service id, path, partition key and private data.
   int connect(Nanos now, const Offer& offer, Mad request, Actions& out);
-  // The passive end: `request` has arrived.
+  // Passive end: `request` has arrived.
   int take_request(const Mad& request);
-  // The passive end sends a REP, the active one, after a response, an RTU (without an offer).
+  // The passive end accepts and sends a REP; the active end confirms a response with an RTU.
   int accept(Nanos now, const Offer& offer, Actions& out);
   int confirm(Actions& out);
   int reject(std::uint16_t reason, std::span<const std::byte> private_data, Actions& out);
   int disconnect(Nanos now, Actions& out);
-  // Data has come before the RTU (rdma_notify with IBV_EVENT_COMM_EST).
+  // Data arrived before the RTU did (rdma_notify with IBV_EVENT_COMM_EST).
   int data_has_come(Actions& out);
-  // The program forgets it: the last message, if one is due.
+  // The program destroys its id: sends the last message, if one is due.
   void end(Nanos now, Actions& out);
 
-  // --- what the other end says ---
+  // --- messages of the other end ---
   void receive(Nanos now, const Mad& mad, Actions& out);
 
-  // --- what the clock says ---
+  // --- timers ---
   Nanos deadline() const { return deadline_; }
   void expire(Nanos now, Actions& out);
 
@@ -108,12 +108,12 @@ class Connection {
   std::uint32_t local_id() const { return local_id_; }
   std::uint32_t remote_id() const { return remote_id_; }
   const Agreed& agreed() const { return agreed_; }
-  // Whether queue pairs may be moved to RTR and RTS: the other end's values are known.
+  // Whether the queue pair may move to RTR and RTS: the other end's attributes are known.
   bool knows_peer() const {
     return state_ == State::req_received || state_ == State::rep_sent ||
            state_ == State::rep_received || state_ == State::established;
   }
-  // Whether they may be initialised by this connection.
+  // Whether the queue pair may move to INIT.
   bool under_way() const { return knows_peer() || state_ == State::req_sent; }
 
  private:
@@ -138,7 +138,7 @@ class Connection {
   Nanos deadline_ = kNeverNanos;
   Nanos patience_{0};
   Agreed agreed_{};
-  Mad last_{};  // sent, and sent again
+  Mad last_{};  // sent again until it is answered
 };
 
 }  // namespace paceline::service::cm

@@ -1,6 +1,6 @@
-// A datagram's end finds out the queue pair behind a service (InfiniBand Architecture
-// Specification, volume 1, 12.11: service id resolution). One class for who asks, which sends the
-// request again until it is answered; who is asked answers at once and keeps nothing but the
+// Service id resolution (InfiniBand Architecture Specification, volume 1, 12.11), by which an end
+// that uses datagrams finds the queue pair of a service. This class is the asking end, which
+// repeats its request until it is answered. The other end answers at once and keeps only the
 // request id.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace paceline::service::cm {
 
 class Lookup {
  public:
-  // `request` is complete but for its attribute.
+  // `request` holds everything but the attribute.
   void ask(Nanos now, Mad request, Actions& out) {
     request.attribute = Attribute::sidr_req;
     request_ = request;
@@ -23,13 +23,13 @@ class Lookup {
     deadline_ = {now.count + kPatience.count};
     out.send.push_back(request);
   }
-  // False: it is not the answer.
+  // False if `mad` is not the answer.
   bool receive(const Mad& mad) {
     if (mad.attribute != Attribute::sidr_rep || !asking()) return false;
     deadline_ = kNeverNanos;
     return true;
   }
-  // True: nobody has answered, and it is over.
+  // True if the last try was not answered either.
   bool expire(Nanos now, Actions& out) {
     if (now.count < deadline_.count) return false;
     if (retries_left_ == 0) {
@@ -43,7 +43,6 @@ class Lookup {
   }
   bool asking() const { return deadline_.count != kNeverNanos.count; }
   Nanos deadline() const { return deadline_; }
-  std::uint32_t request_id() const { return request_.local_id; }
 
  private:
   static constexpr Nanos kPatience{std::int64_t{4096} << Connection::kResponseTimeout};

@@ -1,5 +1,5 @@
-// The NIC instances of a service by their addresses. Each is a host of its own: a program sees all
-// of them or one, as its libibverbs does (PACELINE_NIC).
+// The NIC instances of a service by their addresses. Each instance is a host of its own. A program
+// sees all of them, or the one that PACELINE_NIC names for its libibverbs.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace paceline::service::cm {
 
-// Which instances a program sees: one, or (nothing) all.
+// The instance that a program sees; nothing: all.
 using Visible = std::optional<std::size_t>;
 inline bool sees(const Visible& visible, std::size_t nic) { return !visible || *visible == nic; }
 inline bool overlap(const Visible& a, const Visible& b) { return !a || !b || *a == *b; }
 
 class NicBook {
  public:
-  // Whether an instance has a path to an address, and whether its link is up; any time.
+  // Whether an instance has a path to an address, and whether its link is up. Called at any time.
   using Reaches = std::function<bool(std::size_t from, const wire::IpAddress& to)>;
   using Up = std::function<bool(std::size_t nic)>;
 
@@ -30,8 +30,8 @@ class NicBook {
 
   std::size_t size() const { return nics_.size(); }
   const attach::NicInfo& nic(std::size_t index) const { return nics_[index]; }
-  // An instance of this service that has the address: there is no way to others' connection
-  // managers.
+  // Only addresses of this service's instances can be reached: connection managers of others
+  // cannot.
   bool reaches(std::size_t from, const wire::IpAddress& to) const {
     return owner(to).has_value() && reaches_(from, to);
   }
@@ -39,14 +39,14 @@ class NicBook {
 
   // The instance that has this address.
   std::optional<std::size_t> owner(const wire::IpAddress& address) const;
-  // Its place among the GIDs of an instance that has it.
+  // The index of the address among the GIDs of `nic`, which must have it.
   std::uint8_t gid_index(std::size_t nic, const wire::IpAddress& address) const;
-  // The first address of that family.
+  // The first address of `nic` in that family.
   std::optional<wire::IpAddress> address_of(std::size_t nic, bool v4) const;
-  // The first instance that is seen and has an address of that family.
+  // The first visible instance with an address of that family.
   std::optional<std::size_t> first(const Visible& visible, bool v4) const;
-  // By which instance a program reaches `to`: one without this address if there is one, so that
-  // packets cross the fabric; else the one that has it. A multicast group is reached by the first.
+  // The instance by which a program reaches `to`: one that does not own the address if there is
+  // one, so that packets cross the fabric, else the owner. For a multicast group it is the first.
   std::optional<std::size_t> way_to(const Visible& visible, const wire::IpAddress& to) const;
   // Payload bytes of a packet, as enum ibv_mtu; the rate of the link, as enum ibv_rate.
   std::uint8_t mtu_code(std::size_t nic) const;

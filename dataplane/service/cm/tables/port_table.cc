@@ -6,7 +6,7 @@ namespace paceline::service::cm {
 
 namespace {
 
-// Linux's usual ip_local_port_range.
+// Linux's default ip_local_port_range.
 constexpr std::uint32_t kFirstFree = 32768;
 constexpr std::uint32_t kFreePorts = 60999 - kFirstFree + 1;
 
@@ -85,7 +85,7 @@ std::optional<std::uint32_t> PortTable::listener(PortSpace space, std::uint16_t 
       if (entry.claim.address.ip == address) return entry.claim.id;
       continue;
     }
-    // IPv6 without an address takes IPv4, too, unless the program says otherwise.
+    // A claim of any IPv6 address also takes IPv4, unless the program says otherwise.
     const bool all = entry.claim.address.family == AF_INET6 && !entry.claim.own_family_only;
     if (all || entry.claim.address.v4() == address.is_v4()) return entry.claim.id;
   }

@@ -1,5 +1,5 @@
-// Which CM id has which port of which port space, and who listens there. Ports are those of hosts:
-// the same one may be taken once per NIC instance, and by whoever sees several, on all of them.
+// The ports that CM ids hold in each port space, and the ids that listen there. Each NIC instance
+// has ports of its own; an id that is bound to no instance holds its port on all that it sees.
 // Errors are those of Linux's rdma_bind_addr and rdma_listen.
 #pragma once
 
@@ -15,10 +15,10 @@
 namespace paceline::service::cm {
 
 struct PortClaim {
-  std::uint32_t id = 0;  // of the CM id; one claim each
+  std::uint32_t id = 0;  // of the CM id, which has one claim
   PortSpace space = PortSpace::tcp;
-  SocketAddress address;  // of no NIC instance in particular: any()
-  Visible where;          // with an address: the instance that has it
+  SocketAddress address;  // any(): bound to no NIC instance
+  Visible where;          // with an address: its instance
   bool reuse = false;
   bool own_family_only = false;
 };
@@ -27,16 +27,17 @@ class PortTable {
  public:
   explicit PortTable(std::uint64_t seed) : random_(seed) {}
 
-  // 0, and the port, which port 0 leaves to the table; EADDRINUSE, or EADDRNOTAVAIL where one of
-  // the two is for any address (or no port is left).
+  // Returns 0; if `port` is 0, sets it to a free one. EADDRINUSE if another claim of the same
+  // address excludes this one; EADDRNOTAVAIL if one of the two is of any address, or if no port is
+  // free.
   int take(const PortClaim& claim, std::uint16_t& port);
-  // Its address is known now.
+  // Sets the address of an id that was bound to none.
   void settle(std::uint32_t id, const SocketAddress& address, std::size_t nic);
-  // Nobody else may have the port, allowing reuse or not.
+  // Returns 0, or an errno as of take(): no other claim may have the port, not even with `reuse`.
   int listen(std::uint32_t id);
   void drop(std::uint32_t id);
 
-  // Who listens for what arrives at an instance under one of its addresses.
+  // The id that listens for requests to `address` of instance `nic`.
   std::optional<std::uint32_t> listener(PortSpace space, std::uint16_t port, std::size_t nic,
                                         const wire::IpAddress& address) const;
   std::size_t size() const { return places_.size(); }
@@ -49,7 +50,7 @@ class PortTable {
   using Key = std::pair<PortSpace, std::uint16_t>;
   using Entries = std::multimap<Key, Entry>;
 
-  // 0, or why the two cannot both have it.
+  // 0, or the errno of a claim that excludes this one.
   int conflict(const PortClaim& claim, std::uint16_t port, bool may_reuse) const;
   std::optional<std::uint16_t> free_port(const PortClaim& claim);
 

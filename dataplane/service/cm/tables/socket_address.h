@@ -1,5 +1,5 @@
-// Addresses as programs hand them over: sockaddr_in, sockaddr_in6 and sockaddr_ib (AF_IB, by which
-// librdmacm asks whether there is more than IP).
+// Addresses as programs pass them: sockaddr_in, sockaddr_in6 and sockaddr_ib (AF_IB, which
+// librdmacm tries to see whether it is supported).
 #pragma once
 
 #include <netinet/in.h>
@@ -16,11 +16,11 @@
 
 namespace paceline::service::cm {
 
-inline constexpr std::uint16_t kAfIb = 27;  // of the kernel; the C library does not name it
+inline constexpr std::uint16_t kAfIb = 27;  // the kernel's AF_IB; the C library has no name for it
 
 struct SocketAddress {
   std::uint16_t family = 0;  // AF_INET, AF_INET6, kAfIb; 0: none
-  std::uint16_t port = 0;    // kAfIb: the end of the service id
+  std::uint16_t port = 0;    // kAfIb: the low bytes of the service id
   std::uint32_t scope = 0;   // AF_INET6
   wire::IpAddress ip{};
   std::uint64_t service = 0;  // kAfIb: the service id, as a number
@@ -28,14 +28,14 @@ struct SocketAddress {
   bool none() const { return family == 0; }
   bool any() const { return ip.is_unspecified(); }
   bool v4() const { return family == AF_INET; }
-  // Of the machine itself, which is no NIC's.
+  // Belongs to the machine itself, not to a NIC.
   bool loopback() const {
     if (ip.is_v4()) return ip.v4_value() >> 24 == 127;
     return ip.high() == 0 && ip.low() == 1;
   }
 };
 
-// sockaddr_storage, and struct sockaddr_ib of the kernel.
+// Sizes of sockaddr_storage and of the kernel's struct sockaddr_ib.
 inline constexpr std::size_t kStorageBytes = 128;
 inline constexpr std::size_t kSockaddrIbBytes = 48;
 
@@ -52,7 +52,7 @@ constexpr std::size_t address_bytes(std::uint16_t family) {
   }
 }
 
-// Nothing: a family that is none of these, or fewer bytes than it has.
+// Nothing if the family is unknown, or if there are fewer bytes than it needs.
 inline std::optional<SocketAddress> read_address(std::span<const std::byte> bytes) {
   if (bytes.size() < 2) return std::nullopt;
   SocketAddress out;
@@ -74,7 +74,7 @@ inline std::optional<SocketAddress> read_address(std::span<const std::byte> byte
   return out;
 }
 
-// Into kStorageBytes of zeroes. Returns the bytes that the family has.
+// Writes to `at`, kStorageBytes of zeroes. Returns the size of the family's address.
 inline std::size_t put_address(std::byte* at, const SocketAddress& address) {
   if (address.none()) return 0;
   std::memcpy(at, &address.family, 2);

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "dataplane/base/json_limits.h"
+#include "dataplane/base/text/json_limits.h"
 
 namespace paceline::workload {
 

@@ -1,4 +1,4 @@
-// Lists in options and tables of text: "a,b,c".
+// Lists in options, queries and tables of text: "a,b,c".
 #pragma once
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace paceline::config {
+namespace paceline {
 
-// The parts of `list` between its commas, empty ones too: one more than there are commas. They
-// point into it.
+// The parts of `list` between its commas, empty ones included: one part more than there are commas.
+// They point into `list`.
 inline std::vector<std::string_view> comma_list(std::string_view list) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= list.size();) {
@@ -20,4 +20,4 @@ inline std::vector<std::string_view> comma_list(std::string_view list) {
   return parts;
 }
 
-}  // namespace paceline::config
+}  // namespace paceline

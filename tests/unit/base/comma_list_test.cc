@@ -1,13 +1,13 @@
-#include "dataplane/config/toml/comma_list.h"
+#include "dataplane/base/text/comma_list.h"
 
 #include <catch2/catch.hpp>
 
-namespace paceline::config::comma_list_test {
+namespace paceline::comma_list_test {
 namespace {
 
 using Parts = std::vector<std::string_view>;
 
-TEST_CASE("lists cut at commas: one part more than there are commas", "[config]") {
+TEST_CASE("lists cut at commas: one part more than there are commas", "[base]") {
   CHECK(comma_list("ring,double_tree,pat") == Parts{"ring", "double_tree", "pat"});
   CHECK(comma_list("ring") == Parts{"ring"});
   CHECK(comma_list(" a , b") == Parts{" a ", " b"});
@@ -17,4 +17,4 @@ TEST_CASE("lists cut at commas: one part more than there are commas", "[config]"
 }
 
 }  // namespace
-}  // namespace paceline::config::comma_list_test
+}  // namespace paceline::comma_list_test
