@@ -52,7 +52,6 @@ void GrantPlanner::lower(const Round& r) {
     if (party.share >= least) continue;
     r.table.lower(ch, party.share);
     r.table.push_grant(party.id);
-    outcome_.lowered = true;
   }
 }
 
@@ -107,13 +106,13 @@ void GrantPlanner::raise(const Round& r) {
   }
 }
 
-GrantPlanner::Outcome GrantPlanner::plan(const Round& r) {
-  outcome_ = {};
+std::int64_t GrantPlanner::plan(const Round& r) {
+  retry_at_ = kNeverNanos.count;
   collect(r);
   water_fill(parties_, r.capacity);
   lower(r);
   raise(r);
-  return outcome_;
+  return retry_at_;
 }
 
 }  // namespace paceline::cc::cadence
