@@ -67,7 +67,8 @@ class Law(unittest.TestCase):
 
 
     def test_what_holds_an_arm_is_a_test(self):
-        tests = "".join(file.read_text(encoding="utf-8") for file in (arms.ROOT / "tests/sim").glob("*_test.cc"))
+        tests = "".join(file.read_text(encoding="utf-8") for folder in ("sim", "unit/cc")
+                        for file in (arms.ROOT / "tests" / folder).glob("cadence*.cc"))
         held = [arm.held for arm in ARMS if arm.held]
         self.assertGreater(len(held), 5)
         for name in held:

@@ -87,6 +87,15 @@ TEST_CASE(
   CHECK(shuffle.result.metrics[Metric::queue_max_bytes] < 1e6);  // 0.6 and 1.4 MB
 }
 
+TEST_CASE("cadence needs: a_max bounds the queue of many senders", "[cadence_needs]") {
+  const tools::ScenarioRun many =
+      run(kCadence + "[fabric]\nhosts = 1001\nbuffer = \"1GiB\"\nflow_control = \"none\"\n" +
+          "[workload]\nkind = \"incast\"\nfan_in = 1000\nmessage_bytes = \"200kB\"\n" +
+          "start_jitter = \"1us\"\n");
+  REQUIRE(many.result.reason == "");
+  CHECK(many.result.metrics[Metric::queue_max_bytes] < 1.2e6);  // 0.8 and 3.4 MB
+}
+
 TEST_CASE("cadence needs: the round trip of control messages, where a path is longer than T",
           "[cadence_needs]") {
   const tools::ScenarioRun longer =

@@ -21,9 +21,8 @@ void GrantPlanner::collect(const Round& r) {
     if (ch.mode != Channel::Mode::active) continue;
     const std::uint64_t left = r.table.left(peer);
     bulk |= left >= bulk_bytes(r.params);
-    const std::uint32_t cap = std::min(ch.tx_cap, r.params.link_mbps);
     parties_.push_back({.id = peer,
-                        .limit = std::max(cap, r.params.min_grant_mbps),
+                        .limit = std::min(ch.tx_cap, r.params.link_mbps),
                         .weight = favour(r.params, left)});
   }
   if (bulk) return;

@@ -348,7 +348,7 @@ static void share_out(const cc_uplink* u, constants* d) {
     const double cap = want->active ? s->claim.part : d->link; /* 22 */
     const double top = cc_greater(cap, s->told), low = cc_lesser(cap, s->told);
     share->announce = want->active && !want->awaits_grant && top - low > top / 8 &&
-                      low < 1.25 * grant && u->now_ns >= s->told_at + d->rtt; /* 23 */
+                      u->now_ns >= s->told_at + d->rtt; /* 23 */
     if (share->announce || want->asks_start) s->told_at = u->now_ns;
     if (share->announce || want->asks_start || s->told == 0) s->told = cap;
     share->cap_mbps = (uint32_t)s->told;
@@ -482,8 +482,7 @@ static struct cc_claim* find_shares(const cc_downlink* p, constants* d) { /* 25 
     if (sender_of(p, i)->turn == ACTIVE) most = cc_greater(most, cc_left(p->channels[i]));
   for (uint32_t i = 0; i < p->channel_count; ++i) {
     struct sender* s = sender_of(p, i);
-    const double cap = cc_greater(cc_lesser(s->cap, d->link), cc_whole(d->link / 1024));
-    s->claim.most = s->turn == ACTIVE ? cap : 0;
+    s->claim.most = s->turn == ACTIVE ? cc_lesser(s->cap, d->link) : 0;
     s->claim.weight = weight(d, cc_left(s->channel), most);
     cc_insert(&first, &s->claim);
   }
