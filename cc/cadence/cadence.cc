@@ -14,10 +14,7 @@ constexpr std::uint32_t kMessageSlackBytes = 32;
 constexpr std::int64_t kStampValidNs = 1'000'000'000;
 // A short message behind others of its channel may go ahead of them once in so many RTT.
 constexpr std::int64_t kAheadRtts = 8;
-// The path rate comes back by this part of the grant per clean RTT, and a cut takes this part of
-// the excess delay.
-constexpr std::uint32_t kPathIncrease = 20;
-constexpr double kPathDecrease = 0.8;
+constexpr std::uint32_t kPathIncrease = 20;      // part of the grant that P grows by per clean RTT
 constexpr std::int64_t kProbeMaxNs = 1'000'000;  // longest interval of unanswered REQUESTs...
 constexpr unsigned kPatientProbes = 4;           // ... which grows after so many
 
@@ -83,19 +80,17 @@ void finish(State& s, std::int64_t now, Decision& d) {
 }
 
 // U: bytes that may be under way without a grant, of a channel with so many to send, those
-// included. All peers of the receiver may start together: their starts add up to kappa BDP. A
-// small backlog may leave at once all the same; between them the start falls with the square of the
-// size, so that one byte more does not make it wait. Two peers are neighbours in a ring or a
-// pipeline, of which one sends; a degree of 1 says that nobody else sends.
+// included. A small backlog may leave at once. Of a larger one the start falls with the square of
+// its size, because all peers of the receiver may start together: one byte more does not make it
+// wait. Two peers are neighbours in a ring or a pipeline, of which one sends; a degree of 1 says
+// that nobody else sends.
 std::uint64_t start_window(const State& s, const CadenceParams& p, std::uint64_t bytes) {
   constexpr std::uint32_t kFew = 2;
   const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
   std::uint64_t window = std::min<std::uint64_t>(bytes, p.most_start_bytes);
   const std::uint32_t peers = peers_of(s.peer_count_hint);
   if (bytes > small && s.degree != 1 && (peers == 0 || peers > kFew)) {
-    const std::uint64_t share = peers == 0 ? 0 : p.budget_bytes / peers;
-    window = std::max<std::uint64_t>(share, small * small / bytes * small / bytes);
-    window = window / p.packet_bytes * p.packet_bytes;
+    window = small * small / bytes * small / bytes / p.packet_bytes * p.packet_bytes;
   }
   if (s.degree > 1) {
     window =
@@ -132,10 +127,9 @@ void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t 
     s.request_at = std::min(s.request_at, now);
   } else if (s.phase == Phase::granted && message_wire_bytes(p, bytes) <= p.small_bytes &&
              s.backlog_wire > bytes &&
-             micros(now) - s.started_us >= micros(kAheadRtts * p.rtt_ns) &&
-             s.grant_mbps < p.eta_mbps - p.eta_mbps / 8) {
+             micros(now) - s.started_us >= micros(kAheadRtts * p.rtt_ns)) {
     // A short message behind others may send its bytes on top of the grant. The queue pairs of a
-    // channel take turns, hence twice its size. Near line rate there is nothing to gain by it.
+    // channel take turns, hence twice its size.
     s.want_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
         message_wire_bytes(p, 2 * bytes) + kMessageSlackBytes, p.most_start_bytes));
   }
@@ -170,7 +164,7 @@ void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
   if (share.announce && scheduled) d.request = true;
 }
 
-void cut_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate) {
+void set_path(State& s, const CadenceParams& p, std::int64_t now, std::uint64_t rate) {
   s.path_mbps = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(rate, std::min(p.path_min_mbps, p.link_mbps), p.link_mbps));
   s.path_cut_at = now;
@@ -196,31 +190,27 @@ std::int64_t unloaded_rtt(const State& s, const CadenceParams& p) {
   return std::max<std::int64_t>(p.rtt_ns, s.control_rtt_ns);
 }
 
-// P by delay. Returns whether P was cut.
-bool take_round_trip(State& s, const CadenceParams& p, std::int64_t now, std::uint32_t rtt_ns) {
-  if (s.phase == Phase::fallback || p.path_target_ns == 0) return false;
-  const std::int64_t queued = std::int64_t{rtt_ns} - unloaded_rtt(s, p);
-  const std::int64_t excess = queued - p.path_target_ns;
-  // A packet that was sent before the last cut says nothing of it.
-  if (excess <= 0 || now - s.path_cut_at < std::int64_t{rtt_ns}) {
-    if (queued > 0 && path_limited(s, p)) s.path_step_at = std::max(s.path_step_at, now + p.rtt_ns);
-    return false;
-  }
+// The path is congested, as a packet found that was sent so long ago. If that was before the last
+// cut, the packet says nothing of it. Returns whether P was cut.
+bool cut_path(State& s, const CadenceParams& p, std::int64_t now, std::int64_t ago_ns) {
+  if (now - s.path_cut_at < ago_ns) return false;
   grow_path(s, p, now);
-  const double part =
-      std::min(kPathDecrease * static_cast<double>(excess) / static_cast<double>(rtt_ns), 0.5);
-  const std::uint32_t rate = s.grant_mbps > 0 ? std::min(s.grant_mbps, s.path_mbps) : s.path_mbps;
-  cut_path(s, p, now, rate - static_cast<std::uint32_t>(part * rate));
+  const std::uint64_t rate = s.grant_mbps > 0 ? std::min(s.grant_mbps, s.path_mbps) : s.path_mbps;
+  set_path(s, p, now, rate * 7 / 10);
   return true;
 }
 
+// P by delay. Returns whether P was cut.
+bool take_round_trip(State& s, const CadenceParams& p, std::int64_t now, std::int64_t rtt_ns) {
+  if (s.phase == Phase::fallback || p.path_target_ns == 0) return false;
+  const std::int64_t queued = rtt_ns - unloaded_rtt(s, p);
+  if (queued > p.path_target_ns && cut_path(s, p, now, rtt_ns)) return true;
+  if (queued > 0 && path_limited(s, p)) s.path_step_at = std::max(s.path_step_at, now + p.rtt_ns);
+  return false;
+}
+
 void on_loss(State& s, const CadenceParams& p, const Event& e) {
-  const std::int64_t now = e.now.count;
-  if (e.signal == Signal::timeout) {
-    cut_path(s, p, now, s.path_mbps / 2);
-  } else if (now - s.path_cut_at >= p.rtt_ns) {
-    cut_path(s, p, now, std::uint64_t{s.path_mbps} * 7 / 10);
-  }
+  cut_path(s, p, e.now.count, p.rtt_ns);
   if (s.phase == Phase::idle || s.phase == Phase::closing) {
     on_message(s, p, e, std::max<std::uint64_t>(e.lost_bytes, 1));
   }
@@ -275,8 +265,7 @@ void time_control(State& s, std::int64_t now, const GrantMessage& g) {
   const std::uint32_t away = stamp(now) - g.timestamp_echo_ns;
   if (g.timestamp_echo_ns == 0 || away >= kStampValidNs || away <= g.receiver_hold_ns) return;
   const std::uint32_t rtt = away - g.receiver_hold_ns;
-  s.control_rtt_ns =
-      s.control_rtt_ns == 0 ? rtt : s.control_rtt_ns - s.control_rtt_ns / 4 + rtt / 4;
+  s.control_rtt_ns += since(rtt, s.control_rtt_ns) / (s.control_rtt_ns == 0 ? 1 : 4);
 }
 
 void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
@@ -366,7 +355,7 @@ void start(State& s, const CadenceParams& p, const Event& e) {
   s.begin_at = kNeverNanos.count;
   if (e.handover != nullptr && e.handover->rate.bps > 0) {
     // A live connection goes on no faster than it did; the path loop lifts it within a few RTT.
-    cut_path(s, p, e.now.count, e.handover->rate.bps / 1'000'000);
+    set_path(s, p, e.now.count, e.handover->rate.bps / 1'000'000);
   }
   s.peer_count_hint = e.peer_count_hint;
   enter(s, Phase::idle);
@@ -499,15 +488,12 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
 }
 
 void Cadence::fill_request(State& s, const Params& p, const Event& e, RequestMessage& r) {
-  std::uint64_t cap = s.cap_mbps;
-  if (path_limited(s, p)) cap = std::min(cap, std::uint64_t{s.path_mbps} * 5 / 4);
   r.req_seq = ++s.req_seq;
   r.grant_echo = s.grant_seq;
   r.sent_total = s.sent_total & kTotalMask;
   r.unscheduled_total = std::max(s.start_end, s.sent_total) & kTotalMask;
   r.demand_bytes = s.backlog_wire;
-  r.tx_cap_mbps = cap >= p.link_mbps ? kCapUnlimited
-                                     : static_cast<std::uint32_t>(std::max<std::uint64_t>(cap, 1));
+  r.tx_cap_mbps = s.cap_mbps >= p.link_mbps ? kCapUnlimited : std::max(s.cap_mbps, 1U);
   r.timestamp_ns = stamp(e.now.count);
   r.hint = s.degree != 0;
   r.hint_degree = s.degree;

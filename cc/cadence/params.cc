@@ -13,7 +13,6 @@ namespace {
 enum Index : std::size_t {
   kEta,
   kSmallMessage,
-  kKappa,
   kMaxActive,
   kLittleWeight,
   kHysteresis,
@@ -40,10 +39,6 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
     {"small_message", "BDP", 0.75, 0, 4, true,
      "messages up to this are sent at once, without waiting for a grant",
      "SIRD (NSDI'25) and pHost (CoNEXT'15): 1 BDP unscheduled"},
-    {"kappa", "1", 1.0, 0.25, 2, true,
-     "bytes (in BDP) that all peers of a receiver together may send before a grant, of larger "
-     "messages",
-     kDesign},
     {"a_max", "channels", 128, 1, 4096, true, "channels granted at the same time", kDesign},
     {"little_weight", "1", 3, 1, 8, true,
      "share of a port, the sender's and the receiver's, of a channel with less than four BDP left, "
@@ -119,7 +114,6 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
   p.hysteresis = values[kHysteresis];
 
   p.small_bytes = share_of(p.bdp_bytes, values[kSmallMessage]);
-  p.budget_bytes = share_of(p.bdp_bytes, values[kKappa]);
   p.most_start_bytes = std::max({p.small_bytes, p.bdp_bytes, p.packet_bytes});
   p.fallback_mbps = std::max(1U, share_of(p.link_mbps, values[kFallbackRate]));
   const std::uint64_t packet_per_8_rtt =

@@ -41,7 +41,6 @@ struct CadenceParams {
 
   // Sender.
   std::uint32_t small_bytes = 0;       // s: messages up to this are sent at once
-  std::uint32_t budget_bytes = 0;      // kappa * BDP: starts of all peers of a receiver together
   std::uint32_t most_start_bytes = 0;  // no start is larger
   std::uint32_t fallback_mbps = 0;     // R_fb
   std::uint32_t path_min_mbps = 0;

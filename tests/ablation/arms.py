@@ -18,6 +18,7 @@ class Arm:
     lines: tuple  # of the law
     off: str
     edits: tuple  # (file, text, by)
+    held: str = ""  # name of a test that fails with the edits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +33,8 @@ def read(file=FILE):
     with open(file, "rb") as opened:
         table = tomllib.load(opened)
     arms = [Arm(arm["name"], tuple(arm["lines"]), arm["off"],
-                tuple((edit["file"], edit["text"], edit["by"]) for edit in arm["edits"])) for arm in table["arm"]]
+                tuple((edit["file"], edit["text"], edit["by"]) for edit in arm["edits"]), arm.get("held", ""))
+            for arm in table["arm"]]
     return arms, [Kept(tuple(kept["lines"]), kept["why"], kept["test"]) for kept in table["kept"]]
 
 

@@ -66,6 +66,15 @@ class Law(unittest.TestCase):
             self.assertTrue(entry.why)
 
 
+    def test_what_holds_an_arm_is_a_test(self):
+        tests = "".join(file.read_text(encoding="utf-8") for folder in ("sim", "unit/cc")
+                        for file in (arms.ROOT / "tests" / folder).glob("cadence*.cc"))
+        held = [arm.held for arm in ARMS if arm.held]
+        self.assertGreater(len(held), 5)
+        for name in held:
+            self.assertIn(f'"{name}"', tests)
+
+
 class Statistics(unittest.TestCase):
     def test_ratio_of_pairs(self):
         self.assertEqual(tables.effect("efficiency", [1.0, 2.0], [1.1, 2.2]).text(), "+10.0")
@@ -83,6 +92,12 @@ class Statistics(unittest.TestCase):
     def test_little_is_not_spelled(self):
         self.assertEqual(tables.effect("efficiency", [1.0, 1.0], [1.004, 1.004]).text(), tables.NOTHING)
         self.assertEqual(tables.effect("queue_max_bytes", [1e6, 1e6], [1.009e6, 1.009e6]).text(), tables.NOTHING)
+
+    def test_an_arm_without_figures_says_what_holds_it(self):
+        arm = arms.Arm("some", (1,), "no G", (), "G: a test")
+        for after, text in (([1.0, 1.0], "no G; held by \"G: a test\""), ([1.1, 1.1], "| no G |")):
+            effects = {("some", "cell", measure): tables.effect(measure, [1.0, 1.0], after) for measure in tables.MEASURES}
+            self.assertIn(text, tables.brief([arm], ["cell"], effects))
 
     def test_runs_that_do_not_finish_are_named(self):
         self.assertEqual(tables.effect("efficiency", [1.0, 1.0], [1.0, None]).text(), "1 of 2 unfinished")

@@ -93,7 +93,7 @@ def full(arms, scenarios, effects):
 
 
 def brief(arms, scenarios, effects, most=2):
-    """One row for every arm: of each measure the largest effects."""
+    """One row for every arm: of each measure the largest effects; without any, the test that holds the arm."""
     lines = heading(["arm", "lines", "off", *(f"{title}, {unit}" for title, unit, *_ in MEASURES.values())])
     for arm in arms:
         cells = []
@@ -101,5 +101,7 @@ def brief(arms, scenarios, effects, most=2):
             found = [(effects[arm.name, name, measure], name) for name in scenarios]
             found = sorted((pair for pair in found if pair[0].spelled()), key=lambda pair: -abs(pair[0].mean))
             cells.append("; ".join(f"{name} {change.text()}" for change, name in found[:most]) or NOTHING)
-        lines.append(row([arm.name, ", ".join(map(str, arm.lines)), arm.off, *cells]))
+        silent = all(cell == NOTHING for cell in cells)
+        off = f'{arm.off}; held by "{arm.held}"' if silent and arm.held else arm.off
+        lines.append(row([arm.name, ", ".join(map(str, arm.lines)), off, *cells]))
     return "\n".join(lines) + "\n"

@@ -27,9 +27,9 @@ std::vector<transport::CcSetup> some_setups(const VirtualWorld& world) {
     setups.push_back(world.cc_setup(cc_of(name)));
   }
   setups.push_back(world.cc_setup(cc_of("dcqcn", "hpcc-repo")));
-  setups.push_back(
-      world.cc_setup(cc_of("cadence", "default", {{"eta", 0.9}, {"a_max", 3}, {"kappa", 2}})));
-  config::CcConfig other_fallback = cc_of("cadence", "default", {{"kappa", 0.5}});
+  setups.push_back(world.cc_setup(
+      cc_of("cadence", "default", {{"eta", 0.9}, {"a_max", 3}, {"small_message", 0.25}})));
+  config::CcConfig other_fallback = cc_of("cadence", "default", {{"small_message", 0.5}});
   other_fallback.fallback = "swift";
   setups.push_back(world.cc_setup(other_fallback));
   setups.push_back(world.cc_setup(cc_of("swift", "default", {{"max_window", 3}})));

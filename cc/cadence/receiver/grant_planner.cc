@@ -21,9 +21,8 @@ void GrantPlanner::collect(const Round& r) {
     if (ch.mode != Channel::Mode::active) continue;
     const std::uint64_t left = r.table.left(peer);
     bulk |= left >= bulk_bytes(r.params);
-    const std::uint32_t cap = std::min(ch.tx_cap, r.params.link_mbps);
     parties_.push_back({.id = peer,
-                        .limit = std::max(cap, r.params.min_grant_mbps),
+                        .limit = std::min(ch.tx_cap, r.params.link_mbps),
                         .weight = favour(r.params, left)});
   }
   if (bulk) return;
@@ -52,7 +51,6 @@ void GrantPlanner::lower(const Round& r) {
     if (party.share >= least) continue;
     r.table.lower(ch, party.share);
     r.table.push_grant(party.id);
-    outcome_.lowered = true;
   }
 }
 
@@ -107,13 +105,13 @@ void GrantPlanner::raise(const Round& r) {
   }
 }
 
-GrantPlanner::Outcome GrantPlanner::plan(const Round& r) {
-  outcome_ = {};
+std::int64_t GrantPlanner::plan(const Round& r) {
+  retry_at_ = kNeverNanos.count;
   collect(r);
   water_fill(parties_, r.capacity);
   lower(r);
   raise(r);
-  return outcome_;
+  return retry_at_;
 }
 
 }  // namespace paceline::cc::cadence

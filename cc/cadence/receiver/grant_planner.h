@@ -25,13 +25,9 @@ class GrantPlanner {
     std::int64_t now = 0;
     std::uint64_t capacity = 0;  // Mb/s that rates may add up to
   };
-  struct Outcome {
-    std::int64_t retry_at = kNeverNanos.count;  // allocate again, although nothing changed
-    bool lowered = false;                       // confirmations are due
-  };
-
   void grow(std::size_t channels) { parties_.reserve(channels); }
-  Outcome plan(const Round& r);
+  // Returns when to allocate again, although nothing changed.
+  std::int64_t plan(const Round& r);
   // The largest excess of committed rates over the capacity after an increase: 0, by I1.
   std::uint64_t worst_raise() const { return worst_raise_; }
 
@@ -40,10 +36,10 @@ class GrantPlanner {
   void lower(const Round& r);
   void raise(const Round& r);
   void lift(const Round& r, const Party& party, std::uint64_t& room, std::uint32_t delay_us);
-  void retry(std::int64_t at) { outcome_.retry_at = std::min(outcome_.retry_at, at); }
+  void retry(std::int64_t at) { retry_at_ = std::min(retry_at_, at); }
 
   std::vector<Party> parties_;  // active channels; the id is the peer
-  Outcome outcome_;
+  std::int64_t retry_at_ = kNeverNanos.count;
   std::uint64_t worst_raise_ = 0;
 };
 

@@ -15,7 +15,6 @@ constexpr std::int64_t kRestartRtts = 16;
 constexpr std::int64_t kLeasePackets = 8;  // a lease outlives this many packets of its rate
 constexpr std::int64_t kHoldLeaseMaxNs = 60'000'000;
 constexpr std::int64_t kRefreshRtts = 2;
-constexpr std::int64_t kRepeatPart = 8;  // of the link, for GRANTs that repeat decreases
 
 }  // namespace
 
@@ -53,10 +52,9 @@ void CadenceReceiver::release(std::uint32_t peer) {
   dirty_ = dirty_ || table_.active() + table_.waiting() > 0;
 }
 
-void CadenceReceiver::decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps) {
+void CadenceReceiver::decrease(std::uint32_t peer, std::uint32_t mbps) {
   table_.lower(table_[peer], mbps);
   table_.push_grant(peer);
-  scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
 }
 
 void CadenceReceiver::open(std::uint32_t peer, const RequestMessage& r) {
@@ -218,8 +216,7 @@ std::int64_t CadenceReceiver::lease_of(const Channel& ch) const {
   return (lease + 999) / 1000 * 1000;
 }
 
-// Returns whether the channel still needs a look within an RTT (an unconfirmed decrease).
-bool CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer) {
+void CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer) {
   Channel& ch = table_[peer];
   const std::int64_t lease = lease_of(ch);
   const std::uint32_t silent_us = micros(now) - ch.heard_us;
@@ -228,53 +225,37 @@ bool CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer) {
 
   if (!alive && ch.mode == Mode::active && ch.grant > 0 && now >= ch.lease_end) {
     // No refresh was sent: the sender's lease is over, and it halves its rate from here.
-    decrease(now, peer, std::min(ch.grant, params_.fallback_mbps));
+    decrease(peer, std::min(ch.grant, params_.fallback_mbps));
     dirty_ = true;
   }
   if (!alive && silent > lease + std::max(10 * params_.rtt_ns, lease) && now >= ch.lease_end) {
     revoke(Nanos{now}, peer);
     table_.unlist(peer);  // once: there is nothing more to take back
-    return false;
+    return;
   }
-  bool pending = false;
-  if (ch.com > ch.grant) {
-    // I1: unconfirmed. The older grant ends with its lease; then the sender halves every RTT.
-    while (ch.com > ch.grant && now >= ch.old_lease_end + params_.rtt_ns) {
-      const std::uint32_t floor = std::max(ch.grant, std::min(ch.com, params_.fallback_mbps));
-      if (ch.com <= floor) break;
-      table_.set_com(ch, std::max(ch.com / 2, floor));
-      ch.old_lease_end += params_.rtt_ns;
-      dirty_ = true;
-    }
-    if (alive && now >= ch.sent_at + repeat_ns()) table_.push_grant(peer);
-    pending = alive;
+  // I1: unconfirmed. The older grant ends with its lease; then the sender halves every RTT.
+  while (ch.com > ch.grant && now >= ch.old_lease_end + params_.rtt_ns) {
+    const std::uint32_t floor = std::max(ch.grant, std::min(ch.com, params_.fallback_mbps));
+    if (ch.com <= floor) break;
+    table_.set_com(ch, std::max(ch.com / 2, floor));
+    ch.old_lease_end += params_.rtt_ns;
+    dirty_ = true;
   }
   if (alive && ch.mode == Mode::active && ch.grant > 0 &&
       ch.lease_end - params_.rtt_ns - now < lease / 2) {
     table_.push_grant(peer);  // refresh
   }
   if (ch.mode != Mode::active && ch.com == 0) table_.unlist(peer);
-  return pending;
-}
-
-// Until a decrease is confirmed its GRANT is repeated. Where the path is short and many decrease
-// together, confirmations take longer than a round trip, and repeats alone could fill the link.
-std::int64_t CadenceReceiver::repeat_ns() const {
-  const std::int64_t grant_ns = kControlWireBytes * std::int64_t{8000} / params_.link_mbps;
-  return std::max(params_.rtt_ns * 5 / 4, unconfirmed_ * kRepeatPart * grant_ns);
 }
 
 void CadenceReceiver::scan(std::int64_t now) {
-  std::int64_t unconfirmed = 0;
   // Backwards: unlist swaps with the last.
   for (std::size_t i = table_.listed().size(); i > 0; --i) {
     const std::uint32_t peer = table_.listed()[i - 1];
     if (table_.take_arrivals(peer)) table_[peer].heard_us = micros(now);
-    unconfirmed += scan_channel(now, peer) ? 1 : 0;
+    scan_channel(now, peer);
   }
-  unconfirmed_ = unconfirmed;
-  const std::int64_t next = unconfirmed > 0 ? repeat_ns() : 2 * params_.rtt_ns;
-  scan_at_ = table_.listed().empty() ? kNeverNanos.count : now + next;
+  scan_at_ = table_.listed().empty() ? kNeverNanos.count : now + 2 * params_.rtt_ns;
 }
 
 // I4: whoever was active long enough makes room for half an active set of waiting channels.
@@ -295,7 +276,7 @@ void CadenceReceiver::rotate(std::int64_t now) {
     if (turns == 0) break;
     const Channel& ch = table_[peer];
     if (ch.mode != Mode::active || now_us - ch.turn_us < age_us) continue;
-    decrease(now, peer, 0);
+    decrease(peer, 0);
     enqueue(now, peer);
     --turns;
   }
@@ -322,9 +303,7 @@ void CadenceReceiver::allocate(std::int64_t now) {
       std::max(kRefreshRtts * params_.rtt_ns, std::int64_t{table_.active()} * params_.control_ns);
   lease_ns_ = (std::max(4 * refresh, params_.lease_min_ns) + 999) / 1000 * 1000;
 
-  const auto outcome = planner_.plan({params_, table_, now, params_.eta_mbps});
-  retry(outcome.retry_at);
-  if (outcome.lowered) scan_at_ = std::min(scan_at_, now + params_.rtt_ns * 5 / 4);
+  retry(planner_.plan({params_, table_, now, params_.eta_mbps}));
 }
 
 std::string CadenceReceiver::check_invariants(Nanos now) const {

@@ -69,14 +69,13 @@ class CadenceReceiver final : public DownlinkAllocator {
   void activate(std::int64_t now, std::uint32_t peer);
   void enqueue(std::int64_t now, std::uint32_t peer);
   void release(std::uint32_t peer);
-  void decrease(std::int64_t now, std::uint32_t peer, std::uint32_t mbps);
+  void decrease(std::uint32_t peer, std::uint32_t mbps);
   std::int64_t lease_of(const Channel& ch) const;
 
   // Time.
   void retry(std::int64_t at) { retry_at_ = std::min(retry_at_, at); }
   void scan(std::int64_t now);
-  std::int64_t repeat_ns() const;
-  bool scan_channel(std::int64_t now, std::uint32_t peer);
+  void scan_channel(std::int64_t now, std::uint32_t peer);
   void rotate(std::int64_t now);
   void allocate(std::int64_t now);
 
@@ -89,8 +88,7 @@ class CadenceReceiver final : public DownlinkAllocator {
   std::int64_t alloc_at_ = 0;                  // earliest next allocation
   std::int64_t retry_at_ = kNeverNanos.count;  // allocation wanted although nothing changed
   std::int64_t rotate_at_ = 0;
-  std::int64_t unconfirmed_ = 0;  // decreases at the last scan, of senders that are alive
-  bool dirty_ = false;            // something changed: allocation wanted
+  bool dirty_ = false;  // something changed: allocation wanted
 
   std::uint64_t grants_sent_ = 0;
   std::uint64_t allocations_ = 0;

@@ -23,7 +23,7 @@ const std::vector<std::string_view>* tuned_names(std::string_view algorithm) {
       {"dcqcn",
        {"additive_increase_mbps", "increase_timer_us", "decrease_period_us", "alpha_gain",
         "alpha_period_us", "hyper_increase_mbps", "fast_recovery_stages"}},
-      {"cadence", {"eta", "small_message", "kappa", "hysteresis", "a_max", "lease_min"}},
+      {"cadence", {"eta", "small_message", "hysteresis", "a_max", "lease_min"}},
       {"swift", {"base_target_us", "increase", "decrease", "max_decrease", "flow_scale_range_us"}},
   };
   for (const TunedNames& each : kTuned) {

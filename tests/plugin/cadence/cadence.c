@@ -2,12 +2,11 @@
  * the law's lines. Rates are whole Mb/s, sizes wire bytes, times ns. */
 #include <paceline/cc_rates.h>
 
-enum { ETA, SMALL, KAPPA, A_MAX, LITTLE, HYSTERESIS, LEASE, PATH, FALLBACK, PROBES, PARAMS };
+enum { ETA, SMALL, A_MAX, LITTLE, HYSTERESIS, LEASE, PATH, FALLBACK, PROBES, PARAMS };
 
 static const struct paceline_cc_param kParams[PARAMS] = {
     {"eta", "1", 0.998, 0.8, 1, 1, 0, "share of the link that grants add up to", "own"},
     {"small_message", "1", 0.75, 0, 4, 1, 0, "BDPs of a message that waits for nobody", "own"},
-    {"kappa", "1", 1, 0.25, 2, 1, 0, "BDPs that all peers start with, of longer ones", "own"},
     {"a_max", "count", 128, 1, 4096, 1, 0, "channels granted at the same time", "own"},
     {"little_weight", "1", 3, 1, 8, 1, 0, "of who has little left beside who has much", "own"},
     {"hysteresis", "1", 0.04, 0, 0.5, 1, 0, "change of a share that is worth a GRANT", "own"},
@@ -53,7 +52,6 @@ enum turn { ABSENT, HELD, ACTIVE, TURNS };
 
 struct port {                               /* that receives */
   int64_t shares_at, shares_after, turn_at; /* when shares are found next, and not before */
-  uint32_t unconfirmed;                     /* decreases */
   uint32_t turns[TURNS];
 };
 
@@ -111,9 +109,7 @@ static void give_up(struct context* s, int64_t now) {
 static double start_of(const struct context* s, constants* d, double x, uint32_t n) {
   double u = cc_lesser(x, d->bdp);
   if (x > d->small && n != 1 && n != 2 && s->degree != 1) { /* 3 */
-    const double all = n ? d->p[KAPPA] * d->bdp / n : 0;
-    const double bytes = cc_greater(all, d->small * d->small * d->small / (x * x));
-    u = cc_whole(bytes / d->packet) * d->packet;
+    u = cc_whole(d->small * d->small * d->small / (x * x) / d->packet) * d->packet;
   }
   return s->degree > 1 ? cc_lesser(u, cc_greater(d->bdp / s->degree, d->packet)) : u; /* 4 */
 }
@@ -127,8 +123,7 @@ static void new_work(struct context* s, constants* d, cc_event* e) {
   if (s->lease.number == 0) {
     const double x = left + PACELINE_CC_MESSAGE_EXTRA + given - cc_unsent(&s->starts, e); /* 2 */
     s->start_asked = cc_whole(cc_greater(0, start_of(s, d, x, e->peers) - given));        /* 5 */
-  } else if (s->lease.ns && s->lease.rate < 0.875 * d->granted && m <= d->small && left > m &&
-             e->now_ns >= s->ahead_at) {
+  } else if (s->lease.ns && m <= d->small && left > m && e->now_ns >= s->ahead_at) {
     s->start_asked = cc_whole(cc_lesser(2 * m + PACELINE_CC_MESSAGE_EXTRA, d->bdp)); /* 7, 8 */
   }
 }
@@ -192,34 +187,30 @@ static void on_grant(struct context* s, constants* d, cc_event* e) {
 
 /* --- its path: what no grant knows of --- */
 
-static void slow_path(struct context* s, constants* d, double rate, int64_t now) {
+static void set_path(struct context* s, constants* d, double rate, int64_t now) {
   const double packet_in_8 = d->packet * 1e3 / (double)d->rtt;
-  s->path = cc_lesser(cc_greater(rate, cc_greater(d->link / 1024, packet_in_8)), d->link);
+  const double least = cc_greater(d->link / 1024, packet_in_8);
+  s->path = cc_whole(cc_lesser(cc_greater(rate, least), d->link));
   s->path_at = s->cut_at = now;
 }
 
-static void on_ack(struct context* s, constants* d, cc_event* e) {
-  const int64_t queued = e->rtt_ns - control_rtt(s, d), above = queued - d->path_target;
-  if (s->fallback || e->rtt_ns == 0) return;
-  if (above > 0 && e->now_ns - e->rtt_ns >= s->cut_at) { /* 16, 17 */
-    const double rate = s->lease.rate > 0 ? cc_lesser(s->lease.rate, s->path) : s->path;
-    slow_path(s, d, rate * (1 - cc_lesser(0.8 * (double)above / e->rtt_ns, 0.5)), e->now_ns);
-  } else if (queued > 0) {
-    s->path_at = e->now_ns; /* 19: without */
-  }
+/* 16 to 18: a packet that was sent so long ago found it congested. */
+static void slow_path(struct context* s, constants* d, int64_t now, int64_t ago) {
+  const double rate = s->lease.rate > 0 ? cc_lesser(s->lease.rate, s->path) : s->path;
+  if (now - ago >= s->cut_at) set_path(s, d, 7 * rate / 10, now);
 }
 
-static void on_loss(struct context* s, constants* d, cc_event* e) { /* 18 */
-  const int timeout = e->signal == PACELINE_CC_TIMEOUT;
-  if (timeout || e->now_ns >= s->cut_at + d->rtt)
-    slow_path(s, d, s->path * (timeout ? 0.5 : 0.7), e->now_ns);
-  if (!s->wants) new_work(s, d, e);
+static void on_ack(struct context* s, constants* d, cc_event* e) {
+  const int64_t queued = e->rtt_ns - control_rtt(s, d);
+  if (s->fallback || e->rtt_ns == 0) return;
+  if (queued > d->path_target) slow_path(s, d, e->now_ns, e->rtt_ns);
+  if (queued > 0) s->path_at = e->now_ns; /* 19: without */
 }
 
 static void grow_path(struct context* s, constants* d, int64_t now) { /* 19 */
   const double basis = s->lease.rate > 0 ? s->lease.rate : d->link;
   for (; s->path < d->link && now >= s->path_at + d->rtt; s->path_at += d->rtt) {
-    s->path += basis / 20;
+    s->path = cc_whole(s->path + basis / 20 + 1);
     if (s->path >= 1.25 * basis) s->path = d->link;
   }
 }
@@ -232,7 +223,7 @@ static void begin(struct context* s, constants* d, cc_event* e) {
   s->path = s->share = s->cap = d->link;
   s->cut_at = e->now_ns - d->rtt;
   if (e->handover && e->handover->rate_bps)
-    slow_path(s, d, (double)e->handover->rate_bps / 1e6, e->now_ns);
+    set_path(s, d, (double)e->handover->rate_bps / 1e6, e->now_ns);
 }
 
 static void pass_time(struct context* s, constants* d, int64_t now) {
@@ -284,7 +275,10 @@ static void on_event(struct context* s, constants* d, cc_event* e) {
   if (what == PACELINE_CC_START) begin(s, d, e);
   pass_time(s, d, e->now_ns);
   if (what == PACELINE_CC_START || what == PACELINE_CC_MESSAGE) new_work(s, d, e);
-  if (what == PACELINE_CC_NACK || what == PACELINE_CC_TIMEOUT) on_loss(s, d, e);
+  if (what == PACELINE_CC_NACK || what == PACELINE_CC_TIMEOUT) {
+    slow_path(s, d, e->now_ns, d->rtt);
+    if (!s->wants) new_work(s, d, e);
+  }
   if (what == PACELINE_CC_ACK) on_ack(s, d, e);
   if (what == PACELINE_CC_SHARE) on_share(s, d, e);
   if (what == PACELINE_CC_GRANT) on_grant(s, d, e);
@@ -303,7 +297,7 @@ static void fill_request(cc_item* item, cc_request* r) {
   const double left = cc_greater(1, to_send(item->derived, item->event));
   r->start_total = cc_higher(s->starts.to, r->sent_total);
   r->demand_bytes = s->wants ? (uint64_t)left : 0;
-  r->cap_mbps = (uint32_t)cc_greater(1, cc_lesser(s->cap, 1.25 * s->path)); /* 22 */
+  r->cap_mbps = (uint32_t)cc_greater(1, s->cap); /* 22 */
   r->grant_echo = s->lease.number;
   r->degree = s->degree;
 }
@@ -354,7 +348,7 @@ static void share_out(const cc_uplink* u, constants* d) {
     const double cap = want->active ? s->claim.part : d->link; /* 22 */
     const double top = cc_greater(cap, s->told), low = cc_lesser(cap, s->told);
     share->announce = want->active && !want->awaits_grant && top - low > top / 8 &&
-                      low < 1.25 * grant && u->now_ns >= s->told_at + d->rtt; /* 23 */
+                      u->now_ns >= s->told_at + d->rtt; /* 23 */
     if (share->announce || want->asks_start) s->told_at = u->now_ns;
     if (share->announce || want->asks_start || s->told == 0) s->told = cap;
     share->cap_mbps = (uint32_t)s->told;
@@ -457,12 +451,6 @@ static void change_turns(cc_downlink* p, constants* d) { /* 40 */
   share_at(p, port->turn_at);
 }
 
-static int64_t again_at(const cc_downlink* p, constants* d, const struct sender* s) { /* 38 */
-  const struct port* port = p->state;
-  const int64_t together = cc_time_of(136.0 * port->unconfirmed, d->link / 8);
-  return s->told_at + (s->com > s->grant ? cc_later(d->rtt * 5 / 4, together) : s->lease / 2);
-}
-
 /* 38, 39: a GRANT again, or the end of who is silent. */
 static void keep(cc_downlink* p, constants* d, struct sender* s) {
   const int64_t now = p->now_ns, heard_at = s->channel->heard_at_ns;
@@ -482,8 +470,9 @@ static void keep(cc_downlink* p, constants* d, struct sender* s) {
     s->com = cc_whole(cc_greater(s->com / 2, least));
     share_at(p, now);
   }
-  if (lives && now >= again_at(p, d, s) && (s->grant > 0 || s->turn == HELD)) s->channel->tell = 1;
-  cc_look_at(p, lives ? again_at(p, d, s) : now + d->rtt * 5 / 4);
+  const int64_t again_at = s->told_at + s->lease / 2; /* 38 */
+  if (lives && now >= again_at && (s->grant > 0 || s->turn == HELD)) s->channel->tell = 1;
+  cc_look_at(p, lives ? again_at : now + d->rtt * 5 / 4);
 }
 
 static struct cc_claim* find_shares(const cc_downlink* p, constants* d) { /* 25 */
@@ -493,8 +482,7 @@ static struct cc_claim* find_shares(const cc_downlink* p, constants* d) { /* 25 
     if (sender_of(p, i)->turn == ACTIVE) most = cc_greater(most, cc_left(p->channels[i]));
   for (uint32_t i = 0; i < p->channel_count; ++i) {
     struct sender* s = sender_of(p, i);
-    const double cap = cc_greater(cc_lesser(s->cap, d->link), cc_whole(d->link / 1024));
-    s->claim.most = s->turn == ACTIVE ? cap : 0;
+    s->claim.most = s->turn == ACTIVE ? cc_lesser(s->cap, d->link) : 0;
     s->claim.weight = weight(d, cc_left(s->channel), most);
     cc_insert(&first, &s->claim);
   }
@@ -555,12 +543,11 @@ static void raise_grants(cc_downlink* p, constants* d, struct cc_claim* first) {
 static void on_downlink(cc_downlink* p) {
   constants* d = p->derived;
   struct port* port = p->state;
-  port->turns[HELD] = port->turns[ACTIVE] = port->unconfirmed = 0;
+  port->turns[HELD] = port->turns[ACTIVE] = 0;
   for (uint32_t i = 0; i < p->channel_count; ++i) {
     struct sender* s = sender_of(p, i);
     s->channel = p->channels[i];
     port->turns[s->turn]++;
-    port->unconfirmed += s->com > s->grant;
   }
   for (uint32_t i = 0; i < p->channel_count; ++i) keep(p, d, sender_of(p, i));
   share_at(p, PACELINE_CC_NEVER);
@@ -592,7 +579,7 @@ static void fill_grant(cc_downlink* p, cc_channel* c, cc_grant* g) {
     g->limit_total += (uint64_t)(cc_bytes_in(s->grant, s->lease + 2 * d->rtt) + 2 * d->packet);
   g->hold = s->turn == HELD;
   g->revoke = s->turn == ABSENT && c->request->demand_bytes != 0; /* 39 */
-  if (s->turn != ABSENT) cc_look_at(p, again_at(p, d, s));
+  if (s->turn != ABSENT) cc_look_at(p, p->now_ns + s->lease / 2);
 }
 
 static const struct paceline_cc_rates kRates = {sizeof kRates,

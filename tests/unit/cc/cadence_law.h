@@ -37,7 +37,7 @@ struct CadenceLaw {
     law.c->derive(values.data(), &port, law.derived.data());
     return law;
   }
-  // Order of the table: eta, small_message, kappa, a_max, little_weight, hysteresis, lease_min,
+  // Order of the table: eta, small_message, a_max, little_weight, hysteresis, lease_min,
   // path_target, r_fallback, probe_limit. Not every value of a range: a parameter that reaches its
   // end (small_message > 1) has limits of the built-in's own there.
   static CadenceLaw random(Random& random, std::uint64_t lease_us) {
@@ -47,7 +47,6 @@ struct CadenceLaw {
     };
     std::vector<double> values{whole(900, 1000) / 1000,
                                whole(20, 100) / 100,
-                               whole(25, 200) / 100,
                                whole(2, 12),
                                whole(1, 8),
                                whole(0, 20) / 100,
@@ -55,7 +54,7 @@ struct CadenceLaw {
                                whole(1, 8),
                                whole(1, 40) / 1000,
                                whole(2, 12)};
-    if (lease_us != 0) values[6] = static_cast<double>(lease_us);
+    if (lease_us != 0) values[5] = static_cast<double>(lease_us);
     const std::uint32_t mtu = random.below(2) == 0 ? 1024 : 4096;
     const Rate link = rate_from_gbps(kGbps[random.below(kGbps.size())]);
     // Five packets in a round trip at least: s is not less than a packet then.

@@ -40,7 +40,7 @@ struct Granted {
   std::uint64_t mbps() const { return d.rate.bps / 1'000'000; }
 };
 
-TEST_CASE("cadence path: a round trip beyond the target takes off its excess, once") {
+TEST_CASE("cadence path: a round trip beyond the target cuts P once") {
   Granted w;
   const std::int64_t t = w.p.rtt_ns;
   w.round_trip(t);
@@ -48,18 +48,28 @@ TEST_CASE("cadence path: a round trip beyond the target takes off its excess, on
   w.round_trip(5 * t);  // four of them waited: the target itself
   CHECK(w.mbps() == 80'000);
   w.now += 10 * t;
-  w.round_trip(10 * t);  // nine waited, four are tolerated: half of the round trip is excess
-  CHECK(w.mbps() == Approx(80'000 * (1 - 0.8 * 5 / 10)).epsilon(0.001));
+  w.round_trip(10 * t);
+  CHECK(w.mbps() == 56'000);
   CHECK(w.d.limiter == Limiter::path);
   const std::uint64_t cut = w.s.path_mbps;
   w.now += t / 2;
   w.round_trip(10 * t);  // sent before the cut
   CHECK(w.s.path_mbps == cut);
-  w.now += 100 * t;
-  const std::uint64_t before = w.mbps();
-  w.round_trip(90 * t);  // half at the most
-  CHECK(w.mbps() >= before / 2);
-  CHECK(w.mbps() < before);
+  w.now += 100 * t;  // P is C again
+  w.round_trip(90 * t);
+  CHECK(w.mbps() == 56'000);
+}
+
+TEST_CASE("cadence path: NAKs and timeouts cut P, once per T") {
+  for (const Signal signal : {Signal::nack, Signal::timeout}) {
+    Granted w;
+    // After T it has grown by a twentieth of 80,000: 0.7 times 60,000.
+    for (const std::uint64_t mbps : {56'000U, 56'000U, 42'000U}) {
+      w.event({.lost_bytes = 4096, .signal = signal});
+      CHECK(w.mbps() == mbps);
+      w.now += w.p.rtt_ns / 2;
+    }
+  }
 }
 
 TEST_CASE("cadence path: hosts slower than T says lengthen the control messages' way, too") {
@@ -80,7 +90,7 @@ TEST_CASE("cadence path: bytes under way are bounded by the present rate") {
   CHECK(w.d.window_bytes == Approx(static_cast<double>(whole)).epsilon(0.001));
   w.now += 10 * t;
   w.round_trip(10 * t);
-  const std::uint64_t part = bytes_at(48'000, t) + 2 * w.p.packet_bytes;
+  const std::uint64_t part = bytes_at(56'000, t) + 2 * w.p.packet_bytes;
   CHECK(w.d.window_bytes == Approx(static_cast<double>(part)).epsilon(0.001));
 }
 
