@@ -1,7 +1,7 @@
 # One line per room and per test folder:
 #
 #   paceline_library(<name> [HEADER_ONLY] [HOT | COLD] [DEPS <room or target>...]
-#                    [PRIVATE <target>...] [INCLUDE <regex>] [EXCLUDE <regex>])
+#                    [PRIVATE <target>...] [INCLUDE <regex>] [EXCLUDE <regex>] [UNIT <sources>])
 #       paceline_<name> from every .cc of the folder and of its sub-folders, except those that have a
 #       CMakeLists.txt of their own. A room without .cc is an INTERFACE library.
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
@@ -15,8 +15,8 @@
 #   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable
 #
-# With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled about ten at a time: their
-# headers are read once. The names in their anonymous namespaces must then differ within the room. Not so
+# With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled about ten at a time, or UNIT where
+# ten need more than 800 MB: their headers are read once. The names in their anonymous namespaces must then differ within the room. Not so
 # hot rooms under link-time optimisation: what is measured is what is shipped.
 #
 # DEPS takes rooms ("base" means paceline_base) and ordinary targets ("fmt::fmt") alike. Sources are
@@ -60,7 +60,7 @@ function(_paceline_room_sources out)
 endfunction()
 
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "INCLUDE;EXCLUDE" "DEPS;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "INCLUDE;EXCLUDE;UNIT" "DEPS;PRIVATE")
   _paceline_resolve(deps ${arg_DEPS})
   _paceline_resolve(private_deps ${arg_PRIVATE})
   set(sources)
@@ -79,9 +79,12 @@ function(paceline_library name)
     if(arg_HOT AND PACELINE_HOT_LTO)
       target_compile_options(paceline_${name} PRIVATE -flto -ffat-lto-objects)
     else()
-      # About ten to a unit, so that none is left with a few for which every header is read again.
+      # Units of like sizes, so that none is left with a few for which every header is read again.
+      if(NOT arg_UNIT)
+        set(arg_UNIT 10)
+      endif()
       list(LENGTH sources count)
-      math(EXPR units "(${count} + 5) / 10")
+      math(EXPR units "(${count} + ${arg_UNIT} / 2) / ${arg_UNIT}")
       if(units GREATER 1)
         math(EXPR count "(${count} + ${units} - 1) / ${units}")
       endif()

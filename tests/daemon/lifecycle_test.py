@@ -70,6 +70,8 @@ def cases(host):
     check(status == 400 and "query.from" in str(answer), f"what is older is refused: {answer}")
     status, answer = host.ask("GET", "/v1/series?nic=h0&names=tx_data_bytes&resolution=minute")
     check(status == 400 and "fine" in str(answer), f"coarse slots are refused: {answer}")
+    status, answer = host.ask("GET", "/v1/series?nic=h0&names=tx_data_bytes,")
+    check(status == 400 and 'no series ""' in str(answer), f"an empty name is refused: {answer}")
     status, text = host.ask("GET", "/metrics")
     check(status == 200 and 'paceline_telemetry_fresh{nic="h0"} 1' in text, "metrics")
     say("ok   journal, history and metrics")
