@@ -80,17 +80,19 @@ void finish(State& s, std::int64_t now, Decision& d) {
 }
 
 // U: bytes that may be under way without a grant, of a channel with so many to send, those
-// included. A small backlog may leave at once. Of a larger one the start falls with the square of
-// its size, because all peers of the receiver may start together: one byte more does not make it
-// wait. Two peers are neighbours in a ring or a pipeline, of which one sends; a degree of 1 says
-// that nobody else sends.
+// included. All peers of the receiver may start together: their starts add up to a BDP. A small
+// backlog may leave at once all the same; between them the start falls with the square of the size,
+// so that one byte more does not make it wait. Two peers are neighbours in a ring or a pipeline, of
+// which one sends; a degree of 1 says that nobody else sends.
 std::uint64_t start_window(const State& s, const CadenceParams& p, std::uint64_t bytes) {
   constexpr std::uint32_t kFew = 2;
   const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
   std::uint64_t window = std::min<std::uint64_t>(bytes, p.most_start_bytes);
   const std::uint32_t peers = peers_of(s.peer_count_hint);
   if (bytes > small && s.degree != 1 && (peers == 0 || peers > kFew)) {
-    window = small * small / bytes * small / bytes / p.packet_bytes * p.packet_bytes;
+    const std::uint64_t share = peers == 0 ? 0 : p.bdp_bytes / peers;
+    window = std::max<std::uint64_t>(share, small * small / bytes * small / bytes);
+    window = window / p.packet_bytes * p.packet_bytes;
   }
   if (s.degree > 1) {
     window =

@@ -104,7 +104,8 @@ struct Adversary {
     const double b = bdp() + 4 * packet();
     const double small = std::max(0.75 * b, packet());
     double start = std::min(wire, b);
-    if (wire > small && senders > 2) start = small * small * small / wire / wire;
+    if (wire > small && senders > 2)
+      start = std::max(b / senders, small * small * small / wire / wire);
     return senders * std::min(start, b) + b / 2 + 1.5 * std::min(senders, 128U) * packet() +
            16 * packet() + 2 * 136.0 * senders;
   }

@@ -96,6 +96,21 @@ TEST_CASE("cadence needs: a_max bounds the queue of many senders", "[cadence_nee
   CHECK(many.result.metrics[Metric::queue_max_bytes] < 1.2e6);  // 0.8 and 3.4 MB
 }
 
+TEST_CASE("cadence needs: few peers start with a BDP together, or each message of some BDP waits",
+          "[cadence_needs]") {
+  const tools::ScenarioRun few = run(kCadence + R"(
+[fabric]
+hosts = 5
+rate = "400Gb/s"
+[workload]
+kind = "all_to_all"
+message_bytes = "500kB"
+start_jitter = "2us"
+)");
+  REQUIRE(few.result.reason == "");
+  CHECK(few.result.metrics[Metric::collective_efficiency] > 0.92);  // 0.95 and 0.89
+}
+
 TEST_CASE("cadence needs: the round trip of control messages, where a path is longer than T",
           "[cadence_needs]") {
   const tools::ScenarioRun longer =
@@ -105,6 +120,17 @@ TEST_CASE("cadence needs: the round trip of control messages, where a path is lo
           "[[event]]\nat = \"0us\"\nlink = \"host0\"\naction = \"delay\"\ndelay = \"20us\"\n");
   REQUIRE(longer.result.reason == "");
   CHECK(longer.result.metrics[Metric::collective_efficiency] > 0.85);  // 0.93 and 0.16
+}
+
+TEST_CASE("cadence needs: a decrease is told again, or who waits is granted nothing in time",
+          "[cadence_needs]") {
+  // Twice as many channels as may be active, and a tenth of the control messages lost.
+  const tools::ScenarioRun turns =
+      run(kCadence + "seed = 2\n[fabric]\nhosts = 257\ndrop_control_ppm = 100000\n" +
+          "[workload]\nkind = \"incast\"\nfan_in = 256\nmessage_bytes = \"300kB\"\n" +
+          "start_jitter = \"100us\"\n");
+  CHECK(turns.result.reason == "");                                  // without: I4
+  CHECK(turns.result.metrics[Metric::collective_efficiency] > 0.9);  // 0.93 and 0.88
 }
 
 // 32 hosts into an oversubscribed core. Its switches drop before a queue takes five round trips.

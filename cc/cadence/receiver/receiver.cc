@@ -82,7 +82,7 @@ void CadenceReceiver::confirm(Channel& ch, std::uint16_t echo) {
   dirty_ = true;
 }
 
-// Whether the last GRANT got lost, so that a REQUEST is answered by another one.
+// Whether the last GRANT may have been lost: a decrease is told again, others with a REQUEST.
 bool CadenceReceiver::repeats(std::int64_t now, const Channel& ch) const {
   return ch.seq != 0 && ch.echo != ch.seq && now - ch.sent_at > params_.rtt_ns * 3 / 2;
 }
@@ -245,6 +245,7 @@ void CadenceReceiver::scan_channel(std::int64_t now, std::uint32_t peer) {
       ch.lease_end - params_.rtt_ns - now < lease / 2) {
     table_.push_grant(peer);  // refresh
   }
+  if (alive && ch.com > ch.grant && repeats(now, ch)) table_.push_grant(peer);
   if (ch.mode != Mode::active && ch.com == 0) table_.unlist(peer);
 }
 

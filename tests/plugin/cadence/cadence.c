@@ -109,7 +109,8 @@ static void give_up(struct context* s, int64_t now) {
 static double start_of(const struct context* s, constants* d, double x, uint32_t n) {
   double u = cc_lesser(x, d->bdp);
   if (x > d->small && n != 1 && n != 2 && s->degree != 1) { /* 3 */
-    u = cc_whole(d->small * d->small * d->small / (x * x) / d->packet) * d->packet;
+    const double bytes = cc_greater(n ? d->bdp / n : 0, d->small * d->small * d->small / (x * x));
+    u = cc_whole(bytes / d->packet) * d->packet;
   }
   return s->degree > 1 ? cc_lesser(u, cc_greater(d->bdp / s->degree, d->packet)) : u; /* 4 */
 }
@@ -451,6 +452,10 @@ static void change_turns(cc_downlink* p, constants* d) { /* 40 */
   share_at(p, port->turn_at);
 }
 
+static int64_t again_at(constants* d, const struct sender* s) { /* 38 */
+  return s->told_at + (s->com > s->grant ? d->rtt * 3 / 2 : s->lease / 2);
+}
+
 /* 38, 39: a GRANT again, or the end of who is silent. */
 static void keep(cc_downlink* p, constants* d, struct sender* s) {
   const int64_t now = p->now_ns, heard_at = s->channel->heard_at_ns;
@@ -470,9 +475,8 @@ static void keep(cc_downlink* p, constants* d, struct sender* s) {
     s->com = cc_whole(cc_greater(s->com / 2, least));
     share_at(p, now);
   }
-  const int64_t again_at = s->told_at + s->lease / 2; /* 38 */
-  if (lives && now >= again_at && (s->grant > 0 || s->turn == HELD)) s->channel->tell = 1;
-  cc_look_at(p, lives ? again_at : now + d->rtt * 5 / 4);
+  if (lives && now >= again_at(d, s) && (s->grant > 0 || s->turn == HELD)) s->channel->tell = 1;
+  cc_look_at(p, lives ? again_at(d, s) : now + d->rtt * 5 / 4);
 }
 
 static struct cc_claim* find_shares(const cc_downlink* p, constants* d) { /* 25 */
@@ -579,7 +583,7 @@ static void fill_grant(cc_downlink* p, cc_channel* c, cc_grant* g) {
     g->limit_total += (uint64_t)(cc_bytes_in(s->grant, s->lease + 2 * d->rtt) + 2 * d->packet);
   g->hold = s->turn == HELD;
   g->revoke = s->turn == ABSENT && c->request->demand_bytes != 0; /* 39 */
-  if (s->turn != ABSENT) cc_look_at(p, p->now_ns + s->lease / 2);
+  if (s->turn != ABSENT) cc_look_at(p, again_at(d, s));
 }
 
 static const struct paceline_cc_rates kRates = {sizeof kRates,

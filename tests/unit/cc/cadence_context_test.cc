@@ -81,7 +81,7 @@ TEST_CASE("cadence: start bytes shrink with size, with what is under way, with t
   CHECK(hinted.last.hint_degree == 10);
 }
 
-TEST_CASE("cadence: two peers start with a BDP each; of more each asks first") {
+TEST_CASE("cadence: the receiver's peers share a BDP of starts; of many each asks first") {
   const auto start_of = [](std::uint32_t peers, std::uint64_t message) {
     Sender w;
     w.event({.signal = Signal::tick, .peer_count_hint = peer_count_hint_of(peers)});
@@ -91,9 +91,14 @@ TEST_CASE("cadence: two peers start with a BDP each; of more each asks first") {
   const CadenceParams p = cadence_params_100g();
   CHECK(start_of(1, 10'000'000) == p.bdp_bytes);
   CHECK(start_of(2, 10'000'000) == p.bdp_bytes);
-  CHECK(start_of(3, 10'000'000) == 0);
+  for (const std::uint32_t peers : {3U, 5U, 8U}) {
+    CAPTURE(peers);
+    const std::uint64_t each = start_of(peers, 10'000'000);
+    CHECK(each > 0);
+    CHECK(each % p.packet_bytes == 0);
+    CHECK(each * peers <= p.bdp_bytes);
+  }
   CHECK(start_of(63, 10'000'000) == 0);
-  CHECK(start_of(63, 2 * p.small_bytes) % p.packet_bytes == 0);
   // What is small is never asked for, and one byte more does not make it wait.
   CHECK(start_of(63, 40'000) >= message_wire_bytes(p, 40'000));
   CHECK(start_of(63, p.small_bytes) > p.small_bytes / 2);
