@@ -123,7 +123,7 @@ Tested run_seeds(std::uint64_t first, std::uint64_t count) {
 }
 
 TEST_CASE("sweeps: random worlds, node by node and event by event", "[sweep]") {
-  const Tested tested = run_seeds(1, 60);
+  const Tested tested = run_seeds(1, 70);
   CHECK(tested.windows >= 30);
   CHECK(tested.pauses >= 5);
   CHECK(tested.marks >= 10);
