@@ -165,7 +165,10 @@ void CadenceSender::deliver_changes(std::int64_t now, std::uint32_t context, std
     return;
   }
   const std::uint32_t limit = entry.want.awaits_grant ? 0 : limit_of(entry);
-  bool announce = limit > 0 && differs(cap, entry.told_mbps, 8);
+  // Worth telling only while the old or the new cap is what the receiver's grant runs into.
+  const std::uint32_t near = limit + limit / 4;
+  bool announce =
+      limit > 0 && (cap < near || entry.told_mbps < near) && differs(cap, entry.told_mbps, 8);
   if (announce && (now < entry.told_at + params_.rtt_ns || !take_token(now))) {
     announce = false;
     dirty_ = true;

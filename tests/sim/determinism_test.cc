@@ -107,9 +107,9 @@ constexpr std::uint64_t kGolden[] = {
     0x72c7db79c338b1beULL,  // pfc fixed
     0x60ebb8a3abc7ce50ULL,  // pfc dcqcn paper
     0x0b10033860679adeULL,  // moe dcqcn paper
-    0x9b6f29408bedbcd6ULL,  // moe cadence
+    0x3889d2ed79f5b5b0ULL,  // moe cadence
     0x5049d9981431bbc8ULL,  // websearch dcqcn hpcc-repo
-    0x4072ce4c11324b2aULL,  // websearch cadence
+    0x72457a78609d5cefULL,  // websearch cadence
     0x40d488743a340a13ULL,  // ring dcqcn paper
     0x908d30780650978fULL,  // ring cadence
     0x09e725907fa363b9ULL,  // loss fixed

@@ -349,7 +349,7 @@ static void share_out(const cc_uplink* u, constants* d) {
     const double cap = want->active ? s->claim.part : d->link; /* 22 */
     const double top = cc_greater(cap, s->told), low = cc_lesser(cap, s->told);
     share->announce = want->active && !want->awaits_grant && top - low > top / 8 &&
-                      u->now_ns >= s->told_at + d->rtt; /* 23 */
+                      low < 1.25 * grant && u->now_ns >= s->told_at + d->rtt; /* 23 */
     if (share->announce || want->asks_start) s->told_at = u->now_ns;
     if (share->announce || want->asks_start || s->told == 0) s->told = cap;
     share->cap_mbps = (uint32_t)s->told;
