@@ -58,6 +58,10 @@ bool CellSearch::advance(TuneSetting& setting, Axis axis, bool up) const {
     case Axis::grain:
       return take_next(setting.chunk_bytes, space_.chunks, up) &&
              take_next(setting.window, space_.windows, !up);
+    case Axis::split: {  // goes on with one of them where the other has no more values
+      const bool chunks = take_next(setting.chunk_bytes, space_.chunks, up);
+      return take_next(setting.channels, space_.channels, !up) || chunks;
+    }
   }
   return false;
 }
@@ -92,8 +96,8 @@ bool CellSearch::walk(Trial& at, Axis axis) {
 }
 
 void CellSearch::descend(Trial& at) {
-  constexpr std::array kAxes{Axis::chunk, Axis::channels, Axis::window, Axis::grain,
-                             Axis::queue_pairs};
+  constexpr std::array kAxes{Axis::chunk, Axis::channels,    Axis::window,
+                             Axis::grain, Axis::queue_pairs, Axis::split};
   // Until every axis has been walked since the last step that was taken.
   std::size_t since = 0;
   for (std::size_t i = 0; since < kAxes.size() && left() > 0; i = (i + 1) % kAxes.size()) {
