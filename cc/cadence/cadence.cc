@@ -267,7 +267,8 @@ void time_control(State& s, std::int64_t now, const GrantMessage& g) {
   const std::uint32_t away = stamp(now) - g.timestamp_echo_ns;
   if (g.timestamp_echo_ns == 0 || away >= kStampValidNs || away <= g.receiver_hold_ns) return;
   const std::uint32_t rtt = away - g.receiver_hold_ns;
-  s.control_rtt_ns += since(rtt, s.control_rtt_ns) / (s.control_rtt_ns == 0 ? 1 : 4);
+  s.control_rtt_ns +=
+      static_cast<std::uint32_t>(since(rtt, s.control_rtt_ns) / (s.control_rtt_ns == 0 ? 1 : 4));
 }
 
 void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
