@@ -143,6 +143,21 @@ TEST_CASE("paths: a plane that carries nothing is left out, tried again, and use
   CHECK_FALSE(paths.failed(kBase + 1));
 }
 
+// A sender of little has a few packets until its retries are used up: one must find the plane that
+// has come back.
+TEST_CASE("paths: where every plane has failed, each is tried in turn", "[transport]") {
+  PathSet paths(kBase, 8, 1, kPlanes);
+  for (int times = 0; times < 5; ++times) {
+    for (std::uint16_t i = 0; i < 8; ++i) paths.lost(static_cast<std::uint16_t>(kBase + i));
+  }
+  std::map<unsigned, int> used;
+  for (unsigned i = 0; i < 2 * kPlanes; ++i) ++used[plane_of(paths.next_port())];
+  CHECK(used.size() == kPlanes);
+  for (const auto& [plane, count] : used) CHECK(count == 2);
+  const auto up = static_cast<std::uint8_t>(0xF & ~(1U << plane_of(kBase + 3)));
+  for (unsigned i = 0; i < 8; ++i) CHECK(plane_of(paths.next_port(up)) != plane_of(kBase + 3));
+}
+
 TEST_CASE("paths: a plane whose link is down here is left out at once", "[transport]") {
   PathSet paths(kBase, 8, 1, kPlanes);
   const auto up = static_cast<std::uint8_t>(0xF & ~(1U << plane_of(kBase + 3)));

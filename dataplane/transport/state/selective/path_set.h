@@ -105,13 +105,17 @@ class PathSet {
       --penalties_[current_];
     }
   }
+  void next_plane() { plane_ = static_cast<std::uint8_t>(plane_ + 1 < planes_ ? plane_ + 1 : 0); }
+  bool is_up(std::uint8_t planes_up) const {
+    return (planes_up >> port_of(plane_) % planes_ & 1U) != 0;
+  }
   unsigned paths_on(unsigned plane) const { return (paths_ - plane + planes_ - 1U) / planes_; }
   // The next plane that is not down: on it the next path that is not left out, or else the next.
   void advance_plane(std::uint8_t planes_up) {
     for (unsigned tries = 0; tries < planes_; ++tries) {
-      plane_ = static_cast<std::uint8_t>(plane_ + 1 < planes_ ? plane_ + 1 : 0);
+      next_plane();
       const auto bit = static_cast<std::uint8_t>(1U << plane_);
-      if ((planes_up >> port_of(plane_) % planes_ & 1U) == 0) {
+      if (!is_up(planes_up)) {
         link_was_down_ |= bit;
         continue;
       }
@@ -137,7 +141,12 @@ class PathSet {
       }
       cursors_[plane_] = static_cast<std::uint8_t>((cursors_[plane_] + 1U) % paths);
     }
-    use(plane_ + cursors_[plane_] * planes_, 1);  // all are down
+    // All are down, so each gets a packet in turn: one may have come back.
+    for (unsigned tries = 0; tries < planes_; ++tries) {
+      next_plane();
+      if (is_up(planes_up)) break;
+    }
+    use(plane_ + cursors_[plane_] * planes_, 1);
   }
   // The link to plane_ is back: what was lost there says nothing more.
   void forget_plane() {
