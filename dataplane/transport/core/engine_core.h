@@ -238,8 +238,8 @@ struct alignas(64) EngineCore {
     PathSet& paths = selective.paths;
     return paths.has_planes() ? paths.next_port(port.links_up()) : paths.next_port();
   }
-  // Nothing was heard of what the queue pair has sent: its next packets go by the next plane. Only
-  // for one that does not use all planes in turn.
+  // Nothing was heard of what the queue pair has sent: its next packets go by the next plane, or,
+  // if it uses all in turn, by those that it left out as well.
   [[gnu::cold]] void change_plane(QueuePair& qp);
 
   // A data packet of the queue pair whose headers and payload are there: what all of them have.

@@ -158,6 +158,24 @@ TEST_CASE("paths: where every plane has failed, each is tried in turn", "[transp
   for (unsigned i = 0; i < 8; ++i) CHECK(plane_of(paths.next_port(up)) != plane_of(kBase + 3));
 }
 
+TEST_CASE("paths: a plane that was left out is used again when all is forgotten", "[transport]") {
+  PathSet paths(kBase, 8, 1, kPlanes);
+  const std::uint16_t dead = kBase + 1;
+  for (int times = 0; times < 5; ++times) {
+    paths.lost(dead);
+    paths.lost(dead + kPlanes);
+  }
+  const auto uses = [&paths] {
+    int used = 0;
+    for (unsigned i = 0; i < 2 * kPlanes; ++i)
+      used += plane_of(paths.next_port()) == plane_of(dead);
+    return used;
+  };
+  CHECK(uses() == 0);
+  paths.forget();
+  CHECK(uses() == 2);
+}
+
 TEST_CASE("paths: a plane whose link is down here is left out at once", "[transport]") {
   PathSet paths(kBase, 8, 1, kPlanes);
   const auto up = static_cast<std::uint8_t>(0xF & ~(1U << plane_of(kBase + 3)));

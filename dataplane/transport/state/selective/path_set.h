@@ -76,6 +76,11 @@ class PathSet {
     const unsigned index = index_of(port);
     return planes_ > 1 && index < paths_ && strikes_[index] >= 2;
   }
+  // What was known of all paths says nothing any more.
+  void forget() {
+    penalties_.fill(0);
+    strikes_.fill(0);
+  }
   // Another base port, for a set of one path.
   void move_to(std::uint16_t port) { base_ = port; }
   unsigned size() const { return paths_; }
