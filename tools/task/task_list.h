@@ -1,0 +1,42 @@
+// The runs of a command as tasks that any thread, process or machine can execute: the number of a
+// task goes in, a line of text comes out. Results depend on the list alone, never on who executed
+// which task, or in what order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "control/experiment/progress.h"
+
+namespace paceline::tools {
+
+struct TaskRecord {
+  std::string text;        // one line without its end; empty: the task was stopped
+  std::uint64_t hops = 0;  // packet-hops, for the line about speed
+};
+
+class TaskList {
+ public:
+  virtual ~TaskList() = default;
+
+  virtual std::size_t size() const = 0;
+  // For the time left: tasks of one group take about the same time.
+  virtual experiment::WorkUnit unit(std::size_t task) const = 0;
+  // For messages: "scenario 'incast' under 'cadence', repetition 3".
+  virtual std::string name(std::size_t task) const = 0;
+  // Of everything that determines the records: the program, the configuration as resolved, the
+  // files it names, plug-ins. Processes work together only if their keys are equal.
+  virtual std::uint64_t key() const = 0;
+
+  // Any thread, several at a time. Ends early, with an empty record, when `stop` becomes true.
+  // Throws std::invalid_argument when the world cannot be built.
+  virtual TaskRecord execute(std::size_t task, const std::atomic<bool>& stop) const = 0;
+  // Takes a record that execute() gave, here or in another process; one call at a time, once a
+  // task. Returns what is wrong with it or with keeping it; empty: nothing.
+  virtual std::string keep(std::size_t task, std::string_view record) = 0;
+};
+
+}  // namespace paceline::tools
