@@ -27,9 +27,12 @@ class TaskList {
   virtual experiment::WorkUnit unit(std::size_t task) const = 0;
   // For messages: "scenario 'incast' under 'cadence', repetition 3".
   virtual std::string name(std::size_t task) const = 0;
-  // Of everything that determines the records: the program, the configuration as resolved, the
-  // files it names, plug-ins. Processes work together only if their keys are equal.
-  virtual std::uint64_t key() const = 0;
+  // Of everything that determines the record of this task: the program, its part of the
+  // configuration, the files that this names, plug-ins. By it a kept record is found again, also
+  // when other tasks were added or changed.
+  virtual std::uint64_t task_key(std::size_t task) const = 0;
+  // Of the whole list, in its order. Processes work together only if their keys are equal.
+  virtual std::uint64_t key() const;
 
   // Any thread, several at a time. Ends early, with an empty record, when `stop` becomes true.
   // Throws std::invalid_argument when the world cannot be built.
