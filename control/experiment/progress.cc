@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 
@@ -43,6 +44,8 @@ void Progress::finish(std::size_t unit, double now_seconds) {
   prior_done_ += finished.work.prior_cost;
 }
 
+void Progress::set_jobs(unsigned jobs) { jobs_ = std::max(1U, jobs); }
+
 double Progress::expected_seconds(const Unit& unit) const {
   const Group& group = groups_[unit.work.group];
   if (group.finished > 0) return group.seconds / group.finished;
@@ -76,10 +79,14 @@ ProgressEstimate Progress::estimate(double now_seconds) const {
     spent += age;
     left += rest;
   }
+  // A heap whose first element is the worker that is free first.
+  std::make_heap(busy_until.begin(), busy_until.end(), std::greater<>());
   for (const Unit& unit : units_) {
     if (unit.state != State::waiting) continue;
     const double expected = expected_seconds(unit);
-    *std::min_element(busy_until.begin(), busy_until.end()) += expected;
+    std::pop_heap(busy_until.begin(), busy_until.end(), std::greater<>());
+    busy_until.back() += expected;
+    std::push_heap(busy_until.begin(), busy_until.end(), std::greater<>());
     left += expected;
   }
   estimate.seconds_left = *std::max_element(busy_until.begin(), busy_until.end());

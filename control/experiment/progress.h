@@ -30,6 +30,9 @@ class Progress {
   void start(std::size_t unit, double now_seconds);
   void finish(std::size_t unit, double now_seconds);  // started before; false starts throw
 
+  // More or fewer units run at a time from now on: a machine came, or ended.
+  void set_jobs(unsigned jobs);
+
   // A group with finished units is expected to take their mean; one without, its prior times the
   // ratio of time to prior of the finished ones. The rest is a list schedule of the remaining units
   // on `jobs` workers in the order given, after what the running units are expected to need still.

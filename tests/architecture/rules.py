@@ -303,6 +303,11 @@ MAY_INCLUDE = {
         "tools/run", "tools/workload", "tools/workload/job_plans",
     ),
     "tools/diagnose": BELOW_TOOLS + ("tools/cli", "tools/run", "tools/workload", "tools/workload/jobs"),
+    # The runs of a command as tasks: where they are executed, where their records are kept.
+    "tools/task": BELOW_TOOLS + ("tools/cli",),
+    # On many processes and machines, which an MPI brings together.
+    "tools/task/ranks": BELOW_TOOLS + ("tools/cli", "tools/task", "tools/task/ranks/mpi"),
+    "tools/task/ranks/mpi": ("dataplane/base",),
     "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),
     "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),

@@ -1,0 +1,53 @@
+// Every rank but rank 0: asks for tasks, executes them on its threads, gives the records back. One
+// connection, from the first contact to the end of the command.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/task/ranks/executing_threads.h"
+#include "tools/task/ranks/frames.h"
+#include "tools/task/ranks/meeting_point.h"
+#include "tools/task/ranks/rank_socket.h"
+#include "tools/task/ranks/task_course.h"
+#include "tools/task/task_list.h"
+
+namespace paceline::tools {
+
+class TaskWorker {
+ public:
+  TaskWorker(MeetingPoint where, std::uint32_t rank);
+
+  // Tries the addresses of rank 0 in turn. An error text where none of them answers.
+  std::string connect();
+  // Waits until rank 0 hands out its first list: it has read its files, and found nothing wrong.
+  // False: it has ended, or this process was interrupted.
+  bool wait_for_first(unsigned threads);
+  // Until the list is complete at rank 0. The number of threads is that of wait_for_first().
+  RankRun run(TaskList& tasks, unsigned threads, Keepers keepers);
+  // Until rank 0 ends the command; closes the connection. Whether every rank has lived to see it.
+  bool wait_for_stop();
+
+ private:
+  enum class Heard : std::uint8_t { nothing, finish, stop };
+
+  bool hear_welcome(const Frame& frame, unsigned threads);
+  Heard hear(TaskList& tasks, ExecutingThreads& executing, Keepers keepers, RankRun& out);
+  Heard hear_frame(const Frame& frame, TaskList& tasks, ExecutingThreads& executing,
+                   Keepers keepers, RankRun& out);
+  void send(const std::string& frames);
+  void wait(int other) const;
+
+  MeetingPoint where_;
+  std::uint32_t rank_;
+  std::unique_ptr<RankSocket> socket_;
+  SocketCost cost_;
+  std::string nonce_;    // of this rank
+  std::string proof_;    // that rank 0 has to give
+  std::uint32_t list_ = 0;
+};
+
+}  // namespace paceline::tools
