@@ -47,7 +47,7 @@ class OpenMpi:
 
     def __init__(self):
         self.mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
-        if not self.mpirun or "Open MPI" not in version_of(self.mpirun):
+        if not self.mpirun or "OpenRTE" not in version_of(self.mpirun):
             raise Skip("there is no mpirun of Open MPI (openmpi-bin)")
 
     def words(self, ranks, *more):
