@@ -303,7 +303,10 @@ MAY_INCLUDE = {
         "tools/run", "tools/workload", "tools/workload/job_plans",
     ),
     "tools/diagnose": BELOW_TOOLS + ("tools/cli", "tools/run", "tools/workload", "tools/workload/jobs"),
-    "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
+    # The runs of a command as tasks: where they are executed, where their records are kept.
+    "tools/task": BELOW_TOOLS + ("tools/cli",),
+    "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run", "tools/task"),
+    "tools/plan": BELOW_TOOLS + ("tools/cli",),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),
     "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),
     # Which commands there are, and main().

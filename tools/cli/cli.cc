@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "control/experiment/progress.h"
+#include "control/experiment/reproduce.h"
 #include "dataplane/base/text/printable.h"
 
 namespace paceline::tools {
@@ -75,6 +76,16 @@ std::vector<std::string> InputOptions::overrides() const {
   all.insert(all.end(), sets.begin(), sets.end());
   if (seed) all.push_back("seed=" + std::to_string(*seed));
   return all;
+}
+
+std::string InputOptions::command_words() const {
+  using experiment::shell_word;
+  std::string text = " " + shell_word(file);
+  for (const std::string& set : sets) text += " --set " + shell_word(set);
+  if (seed) text += " --seed " + std::to_string(*seed);
+  if (!topology.empty()) text += " --topology " + shell_word(topology);
+  if (!flows.empty()) text += " --flows " + shell_word(flows);
+  return text;
 }
 
 int report_errors(const std::vector<std::string>& errors) {
