@@ -9,9 +9,7 @@
 #include "control/experiment/reproduce.h"
 #include "control/experiment/results_file.h"
 #include "control/experiment/table.h"
-#include "control/league/settings_text.h"
 #include "dataplane/config/scenario/scenario_reader.h"
-#include "dataplane/config/toml/toml_tree.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
 #include "tools/experiment/ab_tasks.h"
@@ -44,20 +42,6 @@ std::string configuration_text(const InputOptions& input) {
   return text;
 }
 
-// What determines the runs, without what only says how many there are and how they are judged.
-std::vector<std::string> settings_that_count(const std::string& configuration,
-                                             const InputOptions& input) {
-  const auto read = config::parse_toml(configuration, input.file);
-  std::vector<std::string> settings = league::settings_of(read.value);
-  const std::vector<std::string> sets = input.overrides();
-  settings.insert(settings.end(), sets.begin(), sets.end());
-  std::erase_if(settings, [](const std::string& setting) {
-    return setting.starts_with("repetitions=") || setting.starts_with("confidence=") ||
-           setting.starts_with("name=");
-  });
-  return settings;
-}
-
 // The command that makes the same runs.
 std::string ab_command_text(const AbOptions& options) {
   std::string text = "paceline ab" + options.input.command_words();
@@ -88,9 +72,7 @@ int run(const AbOptions& options) {
   }
   if (!errors.empty()) return report_errors(errors);
 
-  const std::string configuration = configuration_text(options.input);
-  AbTasks list(experiment, scenarios, settings_that_count(configuration, options.input),
-               options.check, !options.no_detail);
+  AbTasks list(experiment, scenarios, options.check, !options.no_detail);
   TaskRun runs(list, options.tasks, ab_command_text(options));
   const std::string head = fmt::format(
       "experiment {}: {} scenarios, {} arms, {} repetitions, seed {}", experiment.name,
@@ -100,7 +82,7 @@ int run(const AbOptions& options) {
 
   experiment::Results results;
   results.version = experiment::kResultsVersion;
-  results.configuration = configuration;
+  results.configuration = configuration_text(options.input);
   results.plan = experiment::plan_of(experiment);
   results.runs = list.finished();
   if (!options.no_detail) {

@@ -12,8 +12,7 @@
 namespace paceline::tools {
 
 AbTasks::AbTasks(const config::Experiment& experiment,
-                 const std::vector<PreparedScenario>& scenarios,
-                 const std::vector<std::string>& settings, bool check, bool detail)
+                 const std::vector<PreparedScenario>& scenarios, bool check, bool detail)
     : experiment_(experiment),
       scenarios_(scenarios),
       check_(check),
@@ -21,18 +20,16 @@ AbTasks::AbTasks(const config::Experiment& experiment,
       plan_(experiment::paired_replay(experiment)),
       collector_(experiment),
       results_(plan_.size()) {
-  ContentHash common;
-  common.number(program_key()).number(check).number(detail);
-  for (const std::string& setting : settings) common.field(setting);
   InputKeys inputs;
   for (const PreparedScenario& prepared : scenarios) {
-    const std::uint64_t files = inputs.of_files(prepared.scenario);
+    config::Scenario cell = prepared.scenario;
     for (const config::Arm& arm : experiment.arms) {
-      cell_keys_.push_back(ContentHash(common)
-                               .field(prepared.scenario.name)
-                               .field(arm.name)
-                               .number(files)
-                               .number(InputKeys::of_plugins(arm.cc))
+      cell.cc = arm.cc;
+      cell_keys_.push_back(ContentHash()
+                               .number(program_key())
+                               .number(inputs.of_scenario(cell))
+                               .number(check)
+                               .number(detail)
                                .value());
     }
   }
@@ -64,8 +61,8 @@ TaskRecord AbTasks::execute(std::size_t task, const std::atomic<bool>& stop) con
   control.check_invariants = check_;
   control.stop = &stop;
   control.series = detail_ && DetailCollector::wants_series(planned.repetition);
-  const ScenarioRun run = run_scenario(
-      scenarios_[planned.scenario], experiment_.arms[planned.arm].cc, planned.seed, control);
+  const ScenarioRun run = run_scenario(scenarios_[planned.scenario],
+                                       experiment_.arms[planned.arm].cc, planned.seed, control);
   if (run.end == RunEnd::stopped) return {"", run.result.hops};
   std::string text = "{\"result\":" + result_text(run.result);
   if (detail_) text += ",\"distribution\":" + distribution_text(run.distribution);

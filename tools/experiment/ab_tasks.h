@@ -17,11 +17,10 @@ namespace paceline::tools {
 
 class AbTasks final : public TaskList {
  public:
-  // Experiment and scenarios must outlive this. `settings`: of the file and the command line, which
-  // determine the runs. check: the algorithms' invariants at every step. detail: records bring
-  // distributions and series.
+  // Experiment and scenarios must outlive this. check: the algorithms' invariants at every step.
+  // detail: records bring distributions and series.
   AbTasks(const config::Experiment& experiment, const std::vector<PreparedScenario>& scenarios,
-          const std::vector<std::string>& settings, bool check, bool detail);
+          bool check, bool detail);
 
   std::size_t size() const override { return plan_.size(); }
   experiment::WorkUnit unit(std::size_t task) const override;

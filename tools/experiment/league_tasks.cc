@@ -82,22 +82,17 @@ league::Run league_run_of(const PreparedScenario& prepared, const ScenarioRun& r
   return out;
 }
 
-// Of each cell a hash of what determines its runs: this program, the scenario's text, what is laid
-// over it, the files it names, plug-ins.
+// Of each cell a hash of what determines its runs.
 std::vector<std::uint64_t> keys_of(const league::Plan& plan) {
   std::vector<std::uint64_t> keys;
   InputKeys inputs;
-  for (std::size_t s = 0; s < plan.scenarios.size(); ++s) {
-    for (std::size_t e = 0; e < plan.entries.size(); ++e) {
-      const config::Scenario& cell = plan.cells[plan.cell(s, e)];
-      ContentHash hash;
-      hash.number(program_key()).field(plan.scenarios[s].name).field(plan.entries[e].name);
-      hash.field(plan.scenarios[s].text);
-      for (const std::string& set : plan.scenarios[s].settings) hash.field(set);
-      for (const std::string& set : plan.entries[e].settings) hash.field(set);
-      keys.push_back(
-          hash.number(inputs.of_files(cell)).number(InputKeys::of_plugins(cell.cc)).value());
-    }
+  for (std::size_t c = 0; c < plan.cells.size(); ++c) {
+    keys.push_back(ContentHash()
+                       .number(program_key())
+                       .field(plan.cells[c].name)
+                       .field(plan.entries[c % plan.entries.size()].name)
+                       .number(inputs.of_scenario(plan.cells[c]))
+                       .value());
   }
   return keys;
 }

@@ -82,14 +82,14 @@ int run_plan(const PlanOptions& options) {
   }
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);  // Slurm makes none for its logs
-  if (failed) return report_errors({fmt::format("{}: cannot be made: {}", folder, failed.message())});
+  if (failed)
+    return report_errors({fmt::format("{}: cannot be made: {}", folder, failed.message())});
   try {
     experiment::write_results_file(options.out, text);
   } catch (const experiment::ResultsFileError& error) {
     return report_errors(error.errors());
   }
-  fmt::print("{}: {} shares\nwhen all have ended: {}\n", options.out, shares.shares,
-             shares.gather);
+  fmt::print("{}: {} shares\nwhen all have ended: {}\n", options.out, shares.shares, shares.gather);
   return kExitGood;
 }
 
@@ -122,7 +122,8 @@ void add_plan(CLI::App& app, int& exit_code) {
   options->command.add_words(*command);
   command->footer(
       "Checks FILE, then writes the commands; runs nothing. A share keeps every run that is over.\n"
-      "Ended by a signal or a time limit, it goes on with the same command. Its runs are dealt out\n"
+      "Ended by a signal or a time limit, it goes on with the same command. Its runs are dealt "
+      "out\n"
       "in turn, so shares take about the same time. Results are those of one machine, byte for\n"
       "byte.\n"
       "Examples:\n"

@@ -11,10 +11,10 @@
 namespace paceline::tools {
 
 void PlannedCommand::add_file(CLI::App& command) {
-  take_shipped_files(*command
-                          .add_option("FILE", file_,
-                                      "an experiment (`paceline ab`), a league or a sweep (TOML)")
-                          ->required());
+  take_shipped_files(
+      *command
+           .add_option("FILE", file_, "an experiment (`paceline ab`), a league or a sweep (TOML)")
+           ->required());
   command.add_option("--set", sets_, "override a key, as the command of FILE does (repeatable)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

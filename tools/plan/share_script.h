@@ -13,8 +13,8 @@ struct SharePlan {
   std::string records;  // folder, as a shell reads it
   std::string script;   // the file that the text is written to, as a shell reads it
   std::size_t shares = 1;
-  std::string time;       // Slurm's limit for a share; empty: that of the partition
-  unsigned cores = 0;     // of a share; 0: what the partition gives
+  std::string time;    // Slurm's limit for a share; empty: that of the partition
+  unsigned cores = 0;  // of a share; 0: what the partition gives
 };
 
 // A job array, one share an element.

@@ -14,14 +14,9 @@ namespace paceline::tools {
 
 namespace {
 
-
 using experiment::RunStatus;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
 
 // [least, greatest, lowest value of a bucket, its count, ...]
 std::string histogram_text(const Histogram& values) {
@@ -71,6 +66,10 @@ std::string exact_number_text(double value) {
   return fmt::format("{}", value);
 }
 
+std::string json_text_of(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 double exact_number_of(const nlohmann::json& value) {
   if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
   if (value == "inf") return kInfinity;
@@ -87,7 +86,7 @@ std::string result_text(const experiment::RunResult& result) {
   return fmt::format(
       R"({{"status":"{}","reason":{},"metrics":[{}],"started":{},"completed":{},"hops":{},)"
       R"("events":{},"simulated_ps":{},"trace_hash":{}}})",
-      to_text(result.status), quoted(result.reason), metrics, result.messages_started,
+      to_text(result.status), json_text_of(result.reason), metrics, result.messages_started,
       result.messages_completed, result.hops, result.events, result.simulated.count,
       result.trace_hash);
 }

@@ -1,5 +1,5 @@
-// Results of a run as text and back, bit for bit: shortest digits that read back as the same double,
-// and what JSON has no number for. What travels between threads, processes and machines.
+// Results of a run as text and back, bit for bit: shortest digits that read back as the same
+// double, and what JSON has no number for. What travels between threads, processes and machines.
 #pragma once
 
 #include <string>
@@ -16,6 +16,9 @@ namespace paceline::tools {
 std::string exact_number_text(double value);
 // Throws nlohmann's exceptions, as the others here, when it is none of these.
 double exact_number_of(const nlohmann::json& value);
+
+// A text as JSON, in ASCII.
+std::string json_text_of(const std::string& text);
 
 // JSON without line breaks. Names of scenario and arm, the repetition and the seed are not in it:
 // they follow from the task.

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <span>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -39,6 +41,43 @@ std::vector<std::string> files_meant(const std::string& path) {
   return files;
 }
 
+void add_field(ContentHash& hash, const config::Field& field) {
+  std::visit(
+      [&hash](const auto* value) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(value)>>;
+        if constexpr (std::is_same_v<T, Picos>) {
+          hash.number(value->count);
+        } else if constexpr (std::is_same_v<T, Rate>) {
+          hash.number(value->bps);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          hash.field(*value);
+        } else if constexpr (std::is_same_v<T, std::vector<std::uint32_t>>) {
+          hash.number(value->size());
+          for (const std::uint32_t one : *value) hash.number(one);
+        } else {
+          hash.number(*value);
+        }
+      },
+      field);
+}
+
+// Every key of each element of a list.
+template <class List, class FieldOf>
+void add_list(ContentHash& hash, List& list, std::span<const config::KeySpec> keys,
+              FieldOf field_of) {
+  hash.number(list.size());
+  for (auto& one : list) {
+    for (const config::KeySpec& key : keys) add_field(hash, field_of(one, key.name()));
+  }
+}
+
+// The plug-ins' content is among the files.
+void add_congestion_control(ContentHash& hash, const config::CcConfig& cc) {
+  hash.field(cc.algorithm).field(cc.profile).field(cc.fallback).field(cc.fallback_profile);
+  hash.number(cc.params.size());
+  for (const config::ParamValue& param : cc.params) hash.field(param.name).number(param.value);
+}
+
 }  // namespace
 
 std::uint64_t program_key() {
@@ -57,27 +96,33 @@ std::uint64_t InputKeys::of_file(const std::string& path) {
 }
 
 std::uint64_t InputKeys::of_files(const config::Scenario& scenario) {
-  config::Scenario named = scenario;
+  config::Scenario named = scenario;  // fields are found in one that may be changed
   ContentHash hash;
   for (const config::KeySpec& key : config::scenario_keys()) {
     if (key.form != config::Form::path) continue;
     const std::string& path = *std::get<std::string*>(key.field(named));
     if (!path.empty()) hash.field(key.path).number(of_file(path));
   }
+  for (const std::string& name : {scenario.cc.algorithm, scenario.cc.fallback}) {
+    const cc::AlgorithmInfo* const info = cc::find(name);
+    const cc::plugin::Plugin* const plugin = info == nullptr ? nullptr : cc::plugin_of(info->id);
+    if (plugin != nullptr) hash.field(name).field(plugin->sha256);
+  }
   return hash.value();
 }
 
-std::uint64_t InputKeys::of_plugins(const config::CcConfig& cc) {
+std::uint64_t InputKeys::of_scenario(const config::Scenario& scenario) {
+  config::Scenario read = scenario;
   ContentHash hash;
-  bool any = false;
-  for (const std::string& name : {cc.algorithm, cc.fallback}) {
-    const cc::AlgorithmInfo* const info = cc::find(name);
-    const cc::plugin::Plugin* const plugin = info == nullptr ? nullptr : cc::plugin_of(info->id);
-    if (plugin == nullptr) continue;
-    hash.field(name).field(plugin->sha256);
-    any = true;
+  for (const config::KeySpec& key : config::scenario_keys()) {
+    const bool counts = key.form != config::Form::path && key.path != "name" && key.path != "seed";
+    if (counts && key.field != nullptr) add_field(hash, key.field(read));
   }
-  return any ? hash.value() : 0;
+  add_list(hash, read.events, config::event_keys(), config::event_field);
+  add_list(hash, read.faults, config::fault_keys(), config::fault_field);
+  add_list(hash, read.fabric.ecn.at_rates, config::marking_rate_keys(), config::marking_rate_field);
+  add_congestion_control(hash, read.cc);
+  return hash.number(of_files(scenario)).value();
 }
 
 }  // namespace paceline::tools

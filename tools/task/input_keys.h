@@ -1,5 +1,6 @@
-// Hashes of what determines the result of a run beside the text of its configuration: this program,
-// the files that a scenario names, plug-ins. Two runs with equal keys have the same result.
+// Hashes of what determines the result of a run: this program, the configuration as resolved, the
+// content of the files that a scenario names, plug-ins. Two runs with equal keys and seeds have the
+// same result.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,11 @@ std::uint64_t program_key();
 
 class InputKeys {
  public:
-  // The names and the content of all files that the scenario names. Each file is read once.
+  // Of everything but the name and the seed. Where files are does not count, what is in them does;
+  // each is read once.
+  std::uint64_t of_scenario(const config::Scenario& scenario);
+  // Of its files and plug-ins alone.
   std::uint64_t of_files(const config::Scenario& scenario);
-  // The content of the plug-ins among the algorithm and its fallback; 0 where there are none.
-  static std::uint64_t of_plugins(const config::CcConfig& cc);
 
  private:
   std::uint64_t of_file(const std::string& path);

@@ -66,8 +66,7 @@ class KeptTasks final : public TaskList {
   };
   // The part of each task when a list is dealt out to `of` parts, from 0.
   std::vector<std::size_t> dealt(std::size_t of) const;
-  std::string take(std::size_t task, std::string_view record, std::uint32_t file,
-                   std::size_t line);
+  std::string take(std::size_t task, std::string_view record, std::uint32_t file, std::size_t line);
   std::string wrong_line(std::string_view text, bool has_end, std::uint32_t file,
                          std::size_t number);
 

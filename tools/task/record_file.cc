@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,6 +42,11 @@ std::string read_lines(const std::string& path,
                        const std::function<bool(std::size_t, std::string_view, bool)>& take) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return errno == ENOENT ? "" : file_problem(path, "cannot be read", errno);
+  struct stat what {};
+  if (::fstat(file, &what) != 0 || !S_ISREG(what.st_mode)) {  // a device may never end
+    ::close(file);
+    return {};
+  }
   std::string text;
   std::size_t searched = 0;  // bytes of `text` without an end of line
   std::size_t number = 0;

@@ -10,7 +10,8 @@
 namespace paceline::tools {
 
 // Calls take(number from 1, text, whether it has an end) for every line until it returns false.
-// An error text when the file cannot be read; a file that is not there has no lines.
+// An error text when the file cannot be read; a file that is not there, or is no regular
+// one, has no lines.
 std::string read_lines(const std::string& path,
                        const std::function<bool(std::size_t, std::string_view, bool)>& take);
 

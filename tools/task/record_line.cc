@@ -60,9 +60,10 @@ std::string parse_record_line(std::string_view text, RecordLine& out) {
     return "was changed after it was written: its checksum is of another text";
   }
   std::string_view rest = checked.substr(kStart.size());
-  if (!take_hex(rest, out.program) || !take_word(rest, R"(","plan":")") || !take_hex(rest, out.plan) ||
-      !take_word(rest, R"(","task":)") || !take_number(rest, out.task) || !take_word(rest, R"(,"key":")") ||
-      !take_hex(rest, out.key) || !take_word(rest, R"(","record":)") || rest.empty()) {
+  if (!take_hex(rest, out.program) || !take_word(rest, R"(","plan":")") ||
+      !take_hex(rest, out.plan) || !take_word(rest, R"(","task":)") ||
+      !take_number(rest, out.task) || !take_word(rest, R"(,"key":")") || !take_hex(rest, out.key) ||
+      !take_word(rest, R"(","record":)") || rest.empty()) {
     return "is no record of a task";
   }
   out.record = rest;

@@ -68,8 +68,8 @@ void TaskOptions::add_to(CLI::App& command, const std::string& runs_help) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   CLI::Option* const kept = command.add_option("--runs", runs, runs_help)->type_name("FILE.jsonl");
-  CLI::Option* const again = command.add_flag(
-      "--fresh", fresh, "run everything again; forget the runs that are kept");
+  CLI::Option* const again =
+      command.add_flag("--fresh", fresh, "run everything again; forget the runs that are kept");
   CLI::Option* const part =
       command
           .add_option("--share", share,
@@ -100,9 +100,10 @@ std::optional<int> TaskRun::begin(const std::string& head) {
   if (!options_.share.empty()) {
     share_ = parse_share(options_.share, "/");
     if (!share_) {
-      return report_errors({fmt::format("--share {}: expected I/N, two whole numbers with 1 <= I "
-                                        "<= N <= {}",
-                                        options_.share, kMostShares)});
+      return report_errors(
+          {fmt::format("--share {}: expected I/N, two whole numbers with 1 <= I "
+                       "<= N <= {}",
+                       options_.share, kMostShares)});
     }
   }
   if (!options_.quiet) {
@@ -148,7 +149,7 @@ std::optional<int> TaskRun::execute(const std::string& input) {
   {
     const Interrupt interrupt;
     ProgressLine line(options_.quiet);
-    threads_.run(tasks_, wanted, options_.threads(), line);
+    threads_.run(tasks_, wanted, options_.threads(), Interrupt::flag(), line);
   }
   if (!threads_.error().empty()) {
     return report_errors({fmt::format("{}: {}", input, threads_.error())});

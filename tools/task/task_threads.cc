@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -11,7 +12,7 @@
 namespace paceline::tools {
 
 void TaskThreads::run(TaskList& tasks, std::span<const std::size_t> wanted, unsigned jobs,
-                      ProgressLine& line) {
+                      const std::atomic<bool>& stop, ProgressLine& line) {
   if (wanted.empty()) return;
   const double begin = wall_seconds();
   const auto threads_wanted = static_cast<unsigned>(std::min<std::size_t>(jobs, wanted.size()));
@@ -20,11 +21,11 @@ void TaskThreads::run(TaskList& tasks, std::span<const std::size_t> wanted, unsi
   experiment::Progress progress(std::move(units), threads_wanted);
   const auto work = [&] {
     std::unique_lock lock(mutex_);
-    while (next_ != wanted.size() && !Interrupt::flag().load() && error_.empty()) {
+    while (next_ != wanted.size() && !stop.load() && error_.empty()) {
       const std::size_t place = next_++;
       progress.start(place, wall_seconds());
       lock.unlock();
-      execute_one(tasks, wanted[place]);
+      execute_one(tasks, wanted[place], stop);
       lock.lock();
       progress.finish(place, wall_seconds());
     }
@@ -54,10 +55,10 @@ std::string TaskThreads::speed_text() const {
                      millions, experiment::format_duration(wall_seconds_), millions / cpu_seconds_);
 }
 
-void TaskThreads::execute_one(TaskList& tasks, std::size_t task) {
+void TaskThreads::execute_one(TaskList& tasks, std::size_t task, const std::atomic<bool>& stop) {
   const double begin = thread_cpu_seconds();
   try {
-    const TaskRecord done = tasks.execute(task, Interrupt::flag());
+    const TaskRecord done = tasks.execute(task, stop);
     const std::lock_guard lock(mutex_);
     if (!done.text.empty()) {
       const std::string problem = tasks.keep(task, done.text);
@@ -70,6 +71,15 @@ void TaskThreads::execute_one(TaskList& tasks, std::size_t task) {
     const std::lock_guard lock(mutex_);
     if (error_.empty()) error_ = tasks.name(task) + ": " + error.what();
   }
+}
+
+std::string execute_all(TaskList& tasks, unsigned jobs, const std::atomic<bool>& stop) {
+  std::vector<std::size_t> all(tasks.size());
+  std::iota(all.begin(), all.end(), 0);
+  ProgressLine none(true);
+  TaskThreads threads;
+  threads.run(tasks, all, jobs, stop, none);
+  return threads.error();
 }
 
 }  // namespace paceline::tools

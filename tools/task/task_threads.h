@@ -2,6 +2,7 @@
 // from another machine does, so the number of threads cannot change what comes out.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -16,16 +17,17 @@ namespace paceline::tools {
 
 class TaskThreads {
  public:
-  // The tasks of `wanted` in that order, until all are over, one cannot be built or kept, or the
-  // command is interrupted.
-  void run(TaskList& tasks, std::span<const std::size_t> wanted, unsigned jobs, ProgressLine& line);
+  // The tasks of `wanted` in that order, until all are over, one cannot be built or kept, or `stop`
+  // becomes true.
+  void run(TaskList& tasks, std::span<const std::size_t> wanted, unsigned jobs,
+           const std::atomic<bool>& stop, ProgressLine& line);
 
   std::size_t executed() const { return executed_; }
   std::string speed_text() const;  // "12 runs, 3.4 M packet-hops in ..."
   const std::string& error() const { return error_; }
 
  private:
-  void execute_one(TaskList& tasks, std::size_t task);
+  void execute_one(TaskList& tasks, std::size_t task, const std::atomic<bool>& stop);
 
   std::mutex mutex_;
   std::condition_variable ended_;
@@ -37,5 +39,9 @@ class TaskThreads {
   double wall_seconds_ = 0;
   std::string error_;
 };
+
+// All tasks of a list that is one step of a search, whose progress the caller shows. Not whole once
+// `stop` is set. What went wrong; empty: nothing.
+std::string execute_all(TaskList& tasks, unsigned jobs, const std::atomic<bool>& stop);
 
 }  // namespace paceline::tools

@@ -1,4 +1,4 @@
-// Evaluates candidates of a parameter search: every scenario under every seed, on several threads.
+// Evaluates candidates of a parameter search: every scenario under every seed, as tasks.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,6 @@ class SearchRunner {
   config::CcConfig config_of(std::span<const double> values) const;
 
  private:
-  experiment::RunResult run(const PreparedScenario& scenario, const config::CcConfig& cc,
-                            std::uint64_t seed) const;
-
   const std::vector<PreparedScenario>& scenarios_;
   const config::CcConfig& arm_;
   const cc::AlgorithmInfo& algorithm_;

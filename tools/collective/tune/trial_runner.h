@@ -48,6 +48,9 @@ class TrialRunner {
   bool same(const TuneSetting& a, const TuneSetting& b) { return key_of(a) == key_of(b); }
   bool stopped() const { return stop_.load(); }
   std::size_t emulations() const { return known_.size(); }
+  // One emulation, and the scenario that it runs.
+  Trial emulate(const TuneSetting& setting, const std::atomic<bool>& stop) const;
+  config::Scenario scenario_of(const TuneSetting& setting) const;
   workload::CollectiveOp op() const { return op_; }
   const TuneGroup& group() const { return group_; }
 
@@ -58,8 +61,6 @@ class TrialRunner {
       std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, bool>;
 
   Key key_of(const TuneSetting& setting);
-  Trial emulate(const TuneSetting& setting) const;
-
   const TuneGroup& group_;
   workload::CollectiveOp op_;
   std::uint64_t bytes_;
