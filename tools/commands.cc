@@ -9,6 +9,8 @@ void add_commands(CLI::App& app, int& exit_code) {
   add_ab_command(app, exit_code);
   add_report_command(app, exit_code);
   add_league_command(app, exit_code);
+  add_sweep_command(app, exit_code);
+  add_plan_commands(app, exit_code);
   add_emulate_command(app, exit_code);
   add_collective_command(app, exit_code);
   add_job_command(app, exit_code);

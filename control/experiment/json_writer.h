@@ -3,9 +3,11 @@
 // line, so that files can be compared with diff.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace paceline::experiment {
@@ -37,6 +39,10 @@ class JsonWriter {
     for (const auto& item : items) value(item);
     end_array();
   }
+
+  // Bytes written and not taken yet, and those: a long text is written in pieces.
+  std::size_t size() const { return out_.size(); }
+  std::string take() { return std::exchange(out_, {}); }
 
   // The finished text, ending in a newline; every begin must have had its end.
   std::string finish() &&;

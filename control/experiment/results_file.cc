@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <tuple>
 
 #include "control/experiment/detail_json.h"
@@ -195,38 +194,48 @@ std::uint64_t content_hash(const Results& results, const Analysis& analysis) {
   return ContentHash{}.text(text_of(results, analysis, {})).value();
 }
 
-void write_results_file(const std::string& path, std::string_view text) {
-  const auto fail = [&](const char* what) {
-    throw ResultsFileError({fmt::format("{}: {}: {}", path, what, std::strerror(errno))});
-  };
-  // A device or a pipe is written to as it is: renaming onto it would put a file in its place.
+ResultsFileWriter::ResultsFileWriter(std::string path) : path_(std::move(path)) {
+  // Renaming onto a device would put a file in its place.
   std::error_code unknown;
-  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  const std::filesystem::file_status status = std::filesystem::status(path_, unknown);
   const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-  const std::string beside = special ? path : path + ".partial";
-  {
-    errno = special ? 0 : config::make_fresh_file(beside);
-    if (errno != 0) fail("cannot be written");
-    std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-    if (!out) fail("cannot be written");
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    out.close();
-    if (!out) {
-      const int error = errno;
-      std::error_code ignored;
-      if (!special) std::filesystem::remove(beside, ignored);
-      errno = error;
-      fail("writing failed");
-    }
-  }
-  if (special) return;
+  beside_ = special ? path_ : path_ + ".partial";
+  errno = special ? 0 : config::make_fresh_file(beside_);
+  if (errno != 0) fail("cannot be written");
+  out_.open(beside_, std::ios::binary | std::ios::trunc);
+  if (!out_) fail("cannot be written");
+}
+
+ResultsFileWriter::~ResultsFileWriter() {
+  std::error_code ignored;
+  if (!beside_.empty() && beside_ != path_) std::filesystem::remove(beside_, ignored);
+}
+
+void ResultsFileWriter::fail(const char* what) const {
+  throw ResultsFileError({fmt::format("{}: {}: {}", path_, what, std::strerror(errno))});
+}
+
+void ResultsFileWriter::write(std::string_view text) {
+  out_.write(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!out_) fail("writing failed");
+}
+
+void ResultsFileWriter::finish() {
+  out_.close();
+  if (!out_) fail("writing failed");
+  if (beside_ == path_) return;
   std::error_code error;
-  std::filesystem::rename(beside, path, error);
+  std::filesystem::rename(beside_, path_, error);
   if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    throw ResultsFileError({fmt::format("{}: cannot be replaced: {}", path, error.message())});
+    throw ResultsFileError({fmt::format("{}: cannot be replaced: {}", path_, error.message())});
   }
+  beside_.clear();
+}
+
+void write_results_file(const std::string& path, std::string_view text) {
+  ResultsFileWriter file(path);
+  file.write(text);
+  file.finish();
 }
 
 }  // namespace paceline::experiment

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -53,8 +54,25 @@ class ResultsFileError : public std::runtime_error {
 // `source` names the text in errors. Throws ResultsFileError.
 Results parse_results(std::string_view text, std::string_view source);
 
-// Writes beside `path` and renames, so that a reader never sees half a file. Throws
-// ResultsFileError.
+// Writes beside `path` and renames in the end, so that a reader never sees half a file; a device or
+// a pipe is written to as it is. All throw ResultsFileError.
+class ResultsFileWriter {
+ public:
+  explicit ResultsFileWriter(std::string path);
+  ~ResultsFileWriter();  // removes what is not finished
+  ResultsFileWriter(const ResultsFileWriter&) = delete;
+  ResultsFileWriter& operator=(const ResultsFileWriter&) = delete;
+
+  void write(std::string_view text);
+  void finish();
+
+ private:
+  [[noreturn]] void fail(const char* what) const;
+
+  std::string path_;
+  std::string beside_;  // what is written to: path_ itself if that is no regular file
+  std::ofstream out_;
+};
 void write_results_file(const std::string& path, std::string_view text);
 Results read_results_file(const std::string& path);
 

@@ -47,14 +47,10 @@ struct Run {
 // Rounds measures and course to what text keeps.
 void round_run(Run& run);
 
-// One line without its end; `key` names everything that determines the run.
-std::string run_line(const Run& run, std::uint64_t key);
-struct KeyedRun {
-  std::uint64_t key = 0;
-  Run run;
-};
-// None for a line that is not whole (the last one of a file, when the machine died).
-std::optional<KeyedRun> parse_run_line(std::string_view line);
+// One line of JSON without its end.
+std::string run_line(const Run& run);
+// None for what is no run.
+std::optional<Run> parse_run_line(std::string_view line);
 
 struct Summary {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();

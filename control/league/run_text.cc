@@ -1,4 +1,4 @@
-// Runs as lines of JSON, one a run, appended as they come.
+// Runs as lines of JSON.
 
 #include <fmt/format.h>
 
@@ -57,10 +57,9 @@ void write_course(JsonWriter& json, const Course& course) {
   json.end_object();
 }
 
-std::string run_line(const Run& run, std::uint64_t key) {
+std::string run_line(const Run& run) {
   JsonWriter json;
   json.begin_object(JsonWriter::Layout::compact);
-  json.member("key", std::string_view(fmt::format("{:016x}", key)));
   json.member("scenario", std::string_view(run.scenario));
   json.member("entry", std::string_view(run.entry));
   json.member("repetition", std::uint64_t{run.repetition});
@@ -81,13 +80,11 @@ std::string run_line(const Run& run, std::uint64_t key) {
   return text;
 }
 
-std::optional<KeyedRun> parse_run_line(std::string_view line) {
+std::optional<Run> parse_run_line(std::string_view line) {
   const Json root = experiment::JsonReader::parse(line);
   if (!root.is_object()) return std::nullopt;
   try {
-    KeyedRun out;
-    out.key = read_hex(root, "key");
-    Run& run = out.run;
+    Run run;
     run.scenario = root.at("scenario").get<std::string>();
     run.entry = root.at("entry").get<std::string>();
     run.repetition = root.at("repetition").get<std::uint32_t>();
@@ -101,7 +98,7 @@ std::optional<KeyedRun> parse_run_line(std::string_view line) {
       run.measures[spec.measure] = number_or_nan(measures.at(std::string(spec.name)));
     }
     if (root.contains("course")) run.course = read_course(root.at("course"));
-    return out;
+    return run;
   } catch (const std::exception&) {  // of another version, or not ours: run again
     return std::nullopt;
   }

@@ -67,6 +67,8 @@ void collect(const TomlNode& table, const std::string& path, std::vector<std::st
 
 }  // namespace
 
+std::string setting_word(const TomlNode& value) { return word_of(value, false); }
+
 std::vector<std::string> settings_of(const TomlNode& table) {
   std::vector<std::string> out;
   collect(table, "", out);

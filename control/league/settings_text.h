@@ -11,5 +11,7 @@ namespace paceline::league {
 // "fabric.ecn.kmin=200kB", one per value, in the order of the keys. Each reads back through
 // config::parse_override_value as the value that it came from.
 std::vector<std::string> settings_of(const config::TomlNode& table);
+// A value as such a word has it behind the equals sign.
+std::string setting_word(const config::TomlNode& value);
 
 }  // namespace paceline::league

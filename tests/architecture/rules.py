@@ -35,7 +35,7 @@ BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
 BELOW_TOOLS = BELOW_DRIVER + (
     "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon/api",
     "control/diagnosis", "control/experiment", "control/experiment/live", "control/league",
-    "control/tuner", "control/tuner/online",
+    "control/sweep", "control/tuner", "control/tuner/online",
 )
 # What experiments and the tuner of pacelined are built on.
 DAEMON_ROOMS = (
@@ -224,6 +224,10 @@ MAY_INCLUDE = {
     ),
     # Every algorithm over the reference scenarios: plan, figures, ranks, page; runs nothing itself.
     "control/league": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
+    # One scenario over many values of its keys: plan, figures, page; runs nothing itself.
+    "control/sweep": (
+        "dataplane/base", "dataplane/config/*", "control/experiment", "control/league/settings_text",
+    ),
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
     "control/tuner": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
     "control/tuner/online": (
@@ -285,7 +289,8 @@ MAY_INCLUDE = {
     ),
     # Which schedule and which settings a collective takes on a fabric.
     "tools/collective/tune": BELOW_TOOLS + (
-        "tools/cli", "tools/run", "tools/workload", "tools/workload/job_plans", "tools/workload/schedules",
+        "tools/cli", "tools/run", "tools/task", "tools/task/run", "tools/workload", "tools/workload/job_plans",
+        "tools/workload/schedules",
     ),
     "tools/collective": BELOW_TOOLS + (
         "tools/cli", "tools/collective/rank/json_lines", "tools/collective/rank/part_runner",
@@ -308,9 +313,15 @@ MAY_INCLUDE = {
     # On many processes and machines, which an MPI brings together.
     "tools/task/ranks": BELOW_TOOLS + ("tools/cli", "tools/task", "tools/task/ranks/mpi"),
     "tools/task/ranks/mpi": ("dataplane/base",),
-    "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run"),
+    # Here or there, as the options of a command say.
+    "tools/task/run": BELOW_TOOLS + ("tools/cli", "tools/task", "tools/task/ranks"),
+    "tools/experiment": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run", "tools/task", "tools/task/run"),
+    "tools/plan": BELOW_TOOLS + ("tools/cli",),
+    "tools/sweep": BELOW_TOOLS + ("tools/cli", "tools/plugin", "tools/run", "tools/task", "tools/task/run"),
     "tools/topology": BELOW_TOOLS + ("tools/cli", "tools/workload", "tools/workload/files"),
-    "tools/tuning": BELOW_TOOLS + ("tools/cli", "tools/host", "tools/run", "tools/workload"),
+    "tools/tuning": BELOW_TOOLS + (
+        "tools/cli", "tools/host", "tools/run", "tools/task", "tools/task/run", "tools/workload",
+    ),
     # Which commands there are, and main().
     "tools": BELOW_TOOLS + ("tools/cli", "tools/host"),
 }

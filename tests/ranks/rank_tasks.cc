@@ -1,5 +1,5 @@
-// A command on ranks whose tasks do nothing, or sleep: what handing out and gathering cost, and that
-// the records are whole whatever happens to the ranks.
+// A command on ranks whose tasks do nothing, or sleep: what handing out and gathering cost, and
+// that the records are whole whatever happens to the ranks.
 //
 // usage: rank_tasks TASKS MICROSECONDS [LISTS]
 //
@@ -89,11 +89,12 @@ int run(std::size_t count, std::chrono::microseconds length, unsigned lists) {
   if (!team->first()) return kExitGood;
   const RankCost cost = team->cost();
   const auto per_task = static_cast<double>(count);
-  fmt::print("{{\"hash\":\"{:016x}\",\"executed\":{},\"seconds\":{:.3f},"
-             "\"cpu_us_per_task\":{:.2f},\"calls_per_task\":{:.3f},\"bytes_per_task\":{:.1f}}}\n",
-             hash.value(), last.executed, last.wall_seconds, cost.cpu_seconds * 1e6 / per_task,
-             static_cast<double>(cost.sockets.calls) / per_task,
-             static_cast<double>(cost.sockets.bytes) / per_task);
+  fmt::print(
+      "{{\"hash\":\"{:016x}\",\"executed\":{},\"seconds\":{:.3f},"
+      "\"cpu_us_per_task\":{:.2f},\"calls_per_task\":{:.3f},\"bytes_per_task\":{:.1f}}}\n",
+      hash.value(), last.executed, last.wall_seconds, cost.cpu_seconds * 1e6 / per_task,
+      static_cast<double>(cost.sockets.calls) / per_task,
+      static_cast<double>(cost.sockets.bytes) / per_task);
   return last.failures.empty() ? kExitGood : kExitFailed;
 }
 

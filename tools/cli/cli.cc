@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "control/experiment/progress.h"
+#include "control/experiment/reproduce.h"
 #include "dataplane/base/text/printable.h"
 
 namespace paceline::tools {
@@ -77,6 +78,16 @@ std::vector<std::string> InputOptions::overrides() const {
   return all;
 }
 
+std::string InputOptions::command_words() const {
+  using experiment::shell_word;
+  std::string text = " " + shell_word(file);
+  for (const std::string& set : sets) text += " --set " + shell_word(set);
+  if (seed) text += " --seed " + std::to_string(*seed);
+  if (!topology.empty()) text += " --topology " + shell_word(topology);
+  if (!flows.empty()) text += " --flows " + shell_word(flows);
+  return text;
+}
+
 int report_errors(const std::vector<std::string>& errors) {
   for (const std::string& error : errors) {
     fmt::print(stderr, "paceline: error: {}\n", printable_lines(error));
@@ -111,6 +122,7 @@ Interrupt::~Interrupt() {
   std::signal(SIGTERM, SIG_DFL);
 }
 const std::atomic<bool>& Interrupt::flag() { return interrupted; }
+void Interrupt::set() { interrupted.store(true); }
 
 ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
 

@@ -26,6 +26,8 @@ void add_diagnose_command(CLI::App& app, int& exit_code);  // and `faults`
 void add_job_command(CLI::App& app, int& exit_code);
 void add_ab_command(CLI::App& app, int& exit_code);
 void add_league_command(CLI::App& app, int& exit_code);
+void add_sweep_command(CLI::App& app, int& exit_code);
+void add_plan_commands(CLI::App& app, int& exit_code);  // and `gather`
 void add_cc_command(CLI::App& app, int& exit_code);
 void add_report_command(CLI::App& app, int& exit_code);
 void add_tune_command(CLI::App& app, int& exit_code);
@@ -55,6 +57,8 @@ struct InputOptions {
   void add_to(CLI::App& command, const std::string& file_help, bool file_required);
   // --set, --seed, --topology and --flows as overrides of the reader, later ones last.
   std::vector<std::string> overrides() const;
+  // All of them as a shell reads them: " first.toml --set repetitions=3".
+  std::string command_words() const;
 };
 
 // Prints "paceline: error: ..." lines; returns kExitBadInput.
@@ -72,6 +76,8 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
   static const std::atomic<bool>& flag();
+  // As if Ctrl-C had been pressed once.
+  static void set();
 };
 
 // A progress line on standard error: rewritten in place on a terminal, a line every tenth

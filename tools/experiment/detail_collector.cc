@@ -16,14 +16,12 @@ DetailCollector::DetailCollector(const config::Experiment& experiment)
   }
 }
 
-void DetailCollector::add(std::uint32_t scenario, std::uint32_t arm, std::uint32_t repetition,
-                          ScenarioRun& run) {
+void DetailCollector::add(std::uint32_t scenario, std::uint32_t arm,
+                          const experiment::Distribution& distribution,
+                          experiment::TimeSeries series) {
   experiment::ArmDetail& detail = details_.at(scenario * arms_ + arm);
-  detail.distribution.merge(run.distribution);
-  if (wants_series(repetition)) {
-    detail.series = std::move(run.series);
-    detail.series.repetition = repetition;
-  }
+  detail.distribution.merge(distribution);
+  if (series.size() != 0) detail.series = std::move(series);
 }
 
 experiment::Detail DetailCollector::finish(std::string file,

@@ -7,7 +7,6 @@
 
 #include "control/experiment/detail.h"
 #include "dataplane/config/scenario.h"
-#include "tools/run/scenario_run.h"
 
 namespace paceline::tools {
 
@@ -17,7 +16,9 @@ class DetailCollector {
 
   // Whether this run is the one of its scenario and arm whose course is recorded.
   static bool wants_series(std::uint32_t repetition) { return repetition == 0; }
-  void add(std::uint32_t scenario, std::uint32_t arm, std::uint32_t repetition, ScenarioRun& run);
+  // Of one run; its series is empty unless it was recorded.
+  void add(std::uint32_t scenario, std::uint32_t arm, const experiment::Distribution& distribution,
+           experiment::TimeSeries series);
 
   // `file` and `overrides`: of the command line. Combinations without any run are left out.
   experiment::Detail finish(std::string file, std::vector<std::string> overrides) const;

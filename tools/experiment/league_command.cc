@@ -2,19 +2,18 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "control/experiment/progress.h"
 #include "control/experiment/results_file.h"
 #include "control/league/bounds.h"
 #include "control/league/page.h"
 #include "control/league/results.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
-#include "tools/experiment/league_pool.h"
+#include "tools/experiment/league_tasks.h"
+#include "tools/task/run/task_run.h"
 
 namespace paceline::tools {
 
@@ -24,17 +23,14 @@ struct LeagueOptions {
   std::string file;
   std::string out;
   std::string page;
-  std::string store;
   std::string bounds;
   std::string write_bounds;
   std::vector<std::string> only;
   std::vector<std::string> entries;
   std::uint32_t repetitions = 0;
-  unsigned jobs = 0;
+  TaskOptions tasks;
   bool quick = false;
-  bool fresh = false;
   bool no_page = false;
-  bool quiet = false;
 };
 
 // The command that makes the same results, without what concerns only this machine.
@@ -94,7 +90,7 @@ int write_league_files(const LeagueOptions& options, const league::Results& resu
   return kExitGood;
 }
 
-int run(const LeagueOptions& options) {
+int run(const LeagueOptions& options, const Workers& workers) {
   league::PlanOptions how;
   how.reader = reader_options();
   how.size = options.quick ? league::Size::quick : league::Size::full;
@@ -111,47 +107,37 @@ int run(const LeagueOptions& options) {
   const std::string page = options.no_page        ? ""
                            : options.page.empty() ? stem + ".html"
                                                   : options.page;
-  const std::string store_file = options.store.empty() ? plan.name + ".runs.jsonl" : options.store;
-  for (const std::string& path : {out, page, store_file, options.write_bounds}) {
+  TaskOptions how_run = options.tasks;
+  if (how_run.runs.empty() && how_run.gather.empty()) how_run.runs = plan.name + ".runs.jsonl";
+  for (const std::string& path : {out, page, how_run.runs, options.write_bounds}) {
+    if (!how_run.writes_results(workers)) break;
     for (std::string& error : check_output(path)) errors.push_back(std::move(error));
   }
   if (!errors.empty()) return report_errors(errors);
 
-  const unsigned jobs =
-      options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-  LeagueStore store(store_file, options.fresh);
-  LeaguePool runs(plan, prepared, store);
-  const RunPool& pool = runs.pool();
-  if (!options.quiet) {
-    fmt::print("league {} ({}): {} scenarios, {} entries, {} repetitions, seed {}, {} jobs\n",
-               plan.name, to_text(plan.size), plan.scenarios.size(), plan.entries.size(),
-               plan.repetitions, plan.seed, jobs);
-    if (runs.reused() != 0) {
-      fmt::print("{} of {} runs are in {} (--fresh runs them again)\n", runs.reused(),
-                 runs.runs().size(), store_file);
-    }
-    std::fflush(stdout);
-  }
-  const Interrupt interrupt;
-  ProgressLine line(options.quiet);
-  runs.run(jobs, line);
-  if (!pool.error().empty()) return report_errors({options.file + ": " + pool.error()});
-  if (runs.kept() != runs.runs().size()) {
+  LeagueTasks list(plan, prepared);
+  TaskRun runs(list, how_run, workers, league_command_text(options));
+  const std::string head = fmt::format(
+      "league {} ({}): {} scenarios, {} entries, {} repetitions, seed {}", plan.name,
+      to_text(plan.size), plan.scenarios.size(), plan.entries.size(), plan.repetitions, plan.seed);
+  if (const auto code = runs.begin(head)) return *code;
+  if (const auto code = runs.execute(options.file)) return *code;
+  if (!runs.whole()) {
     fmt::print(stderr,
                "paceline: interrupted: {} of {} runs are kept in {}; the same command goes on\n",
-               runs.kept(), runs.runs().size(), store_file);
+               runs.kept(), list.size(), how_run.runs);
     return kExitInterrupted;
   }
 
-  league::Results results = league::results_of(plan, runs.runs());
+  league::Results results = league::results_of(plan, list.runs());
   results.version = experiment::kResultsVersion;
   results.command = league_command_text(options);
   if (const int code = write_league_files(options, results, out, page); code != kExitGood)
     return code;
-  if (!options.quiet) {
+  if (!options.tasks.quiet) {
     fmt::print("\n{}\nresults: {}\n", league::format_league(results), out);
     if (!page.empty()) fmt::print("page:    {}\n", page);
-    if (pool.executed() != 0) fmt::print("{}\n", pool.speed_text());
+    fmt::print("{}", runs.speed_text());
   }
   int code = kExitGood;
   for (std::size_t c = 0; c < results.cells.size(); ++c) {
@@ -161,7 +147,7 @@ int run(const LeagueOptions& options) {
     code = kExitFailed;
   }
   if (!options.bounds.empty()) {
-    code = std::max(code, check_bounds_file(options.bounds, results, options.quiet));
+    code = std::max(code, check_bounds_file(options.bounds, results, options.tasks.quiet));
   }
   return code;
 }
@@ -192,12 +178,6 @@ void add_league_command(CLI::App& app, int& exit_code) {
       ->type_name("FILE.html");
   command->add_flag("--no-page", options->no_page, "write no page");
   command
-      ->add_option("--runs", options->store,
-                   "where runs are kept as they finish, and found again (default: NAME.runs.jsonl)")
-      ->type_name("FILE.jsonl");
-  command->add_flag("--fresh", options->fresh,
-                    "run everything again; forget the runs that are kept");
-  command
       ->add_option("--check-bounds", options->bounds,
                    "say which cells are outside these bounds, and by how much; exit 1 if any is")
       ->type_name("FILE.json");
@@ -205,16 +185,16 @@ void add_league_command(CLI::App& app, int& exit_code) {
       ->add_option("--write-bounds", options->write_bounds,
                    "write bounds around these results, for --check-bounds")
       ->type_name("FILE.json");
-  command->add_option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
+  options->tasks.add_to(
+      *command, "where runs are kept as they finish, and found again (default: NAME.runs.jsonl)");
   command->footer(
       "Every entry meets the same arrivals. An interrupted league goes on where it was: runs are "
       "kept\n"
       "under a hash of all that determines them, this program included. Results are the same with "
       "any\n"
       "--jobs. docs/experiments.md says how entries are ranked and how to enter another one.\n"
+      "Many processes and machines share the runs when mpirun starts the command:\n"
+      "mpirun -n 64 paceline league FILE (Open MPI, MPICH; --jobs is then of each).\n"
       "Examples:\n"
       "  paceline league configs/league.toml --quick\n"
       "  paceline league configs/league.toml --quick --only incast,ring --entries "
@@ -222,7 +202,11 @@ void add_league_command(CLI::App& app, int& exit_code) {
       "  paceline league configs/league.toml\n"
       "Exit status: 0 good, 1 a run failed or a cell left its bounds, 2 bad input, 130 "
       "interrupted.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, &exit_code] {
+    TaskOptions& tasks = options->tasks;
+    exit_code = run_on_ranks(tasks.jobs, tasks.quiet,
+                             [&](const Workers& workers) { return run(*options, workers); });
+  });
 }
 
 }  // namespace paceline::tools

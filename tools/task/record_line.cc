@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <functional>
-#include <limits>
 
 #include "dataplane/base/hash.h"
-#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tools {
 
@@ -18,7 +15,7 @@ constexpr std::string_view kEnd = R"("})";
 constexpr std::size_t kHexDigits = 16;
 
 // Takes `word` from the front of `text`.
-bool take(std::string_view& text, std::string_view word) {
+bool take_word(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
   return true;
@@ -52,30 +49,25 @@ std::string record_line(const RecordLine& line) {
 
 std::string parse_record_line(std::string_view text, RecordLine& out) {
   constexpr std::size_t kTail = kCheck.size() + kHexDigits + kEnd.size();
-  std::string_view rest = text;
-  if (!take(rest, R"({"program":")")) return "is no record of a task";
-  if (text.size() < kTail) return "is cut off";
+  constexpr std::string_view kStart = R"({"program":")";
+  if (!text.starts_with(kStart)) return "is no record of a task";
+  if (text.size() < kStart.size() + kTail) return "is cut off";
   std::string_view tail = text.substr(text.size() - kTail);
   std::uint64_t check = 0;
-  if (!take(tail, kCheck) || !take_hex(tail, check) || tail != kEnd) return "is cut off";
+  if (!take_word(tail, kCheck) || !take_hex(tail, check) || tail != kEnd) return "is cut off";
   const std::string_view checked = text.substr(0, text.size() - kTail);
   if (ContentHash().text(checked).value() != check) {
     return "was changed after it was written: its checksum is of another text";
   }
-  rest = checked.substr(checked.size() - rest.size() + kTail);
-  if (!take_hex(rest, out.program) || !take(rest, R"(","plan":")") || !take_hex(rest, out.plan) ||
-      !take(rest, R"(","task":)") || !take_number(rest, out.task) || !take(rest, R"(,"key":")") ||
-      !take_hex(rest, out.key) || !take(rest, R"(","record":)") || rest.empty()) {
+  std::string_view rest = checked.substr(kStart.size());
+  if (!take_hex(rest, out.program) || !take_word(rest, R"(","plan":")") ||
+      !take_hex(rest, out.plan) || !take_word(rest, R"(","task":)") ||
+      !take_number(rest, out.task) || !take_word(rest, R"(,"key":")") || !take_hex(rest, out.key) ||
+      !take_word(rest, R"(","record":)") || rest.empty()) {
     return "is no record of a task";
   }
   out.record = rest;
   return {};
-}
-
-std::uint64_t program_key() {
-  static const std::uint64_t kKey = std::hash<std::string>()(
-      config::read_text_file("/proc/self/exe", std::numeric_limits<std::size_t>::max()).value);
-  return kKey;
 }
 
 }  // namespace paceline::tools

@@ -1,4 +1,4 @@
-// Evaluates candidates of a parameter search: every scenario under every seed, on several threads.
+// Evaluates candidates of a parameter search: every scenario under every seed, as tasks.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "control/tuner/search_record.h"
 #include "dataplane/config/scenario.h"
 #include "tools/run/scenario_run.h"
+#include "tools/task/run/workers.h"
 
 namespace paceline::tools {
 
@@ -19,13 +20,13 @@ class SearchRunner {
   // go on top. All must outlive the runner.
   SearchRunner(const std::vector<PreparedScenario>& scenarios, const config::CcConfig& arm,
                const cc::AlgorithmInfo& algorithm, const tuner::SearchSpace& space,
-               std::span<const tuner::Limit> limits, unsigned jobs)
+               std::span<const tuner::Limit> limits, const Workers& workers)
       : scenarios_(scenarios),
         arm_(arm),
         algorithm_(algorithm),
         space_(space),
         limits_(limits),
-        jobs_(jobs) {}
+        workers_(workers) {}
 
   // Scores of the candidates, in their order; the number of threads does not change them. Empty
   // when interrupted. A parameter set that the algorithm refuses, or a scenario that cannot be
@@ -36,15 +37,12 @@ class SearchRunner {
   config::CcConfig config_of(std::span<const double> values) const;
 
  private:
-  experiment::RunResult run(const PreparedScenario& scenario, const config::CcConfig& cc,
-                            std::uint64_t seed) const;
-
   const std::vector<PreparedScenario>& scenarios_;
   const config::CcConfig& arm_;
   const cc::AlgorithmInfo& algorithm_;
   const tuner::SearchSpace& space_;
   std::span<const tuner::Limit> limits_;
-  unsigned jobs_;
+  Workers workers_;
 };
 
 }  // namespace paceline::tools

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -95,19 +94,18 @@ void print_result(const Task& task) {
   }
 }
 
-int run(const TuneOptions& options) {
-  auto read = read_task(options);
+int run(const TuneOptions& options, const Workers& workers) {
+  auto read = read_task(options, workers.first());
   if (!read.ok()) return report_errors(read.errors);
   Task& task = read.value;
   tuner::SearchRecord& record = task.record;
-  const unsigned jobs =
-      options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
   const SearchRunner runner(task.scenarios, task.arm, *task.algorithm, *task.space, task.limits,
-                            jobs);
+                            workers);
   search(runner, options, task, line);
   line.clear();
+  if (!workers.first()) return Interrupt::flag().load() ? kExitInterrupted : kExitGood;
   if (record.candidates.empty()) {
     fmt::print(stderr, "paceline: interrupted before the first candidate: nothing written\n");
     return kExitInterrupted;
@@ -174,13 +172,17 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       "Tries parameter sets by a tree-structured Parzen estimator. What counts: the efficiency of\n"
       "collectives; for other traffic the p99 slowdown of small and the mean slowdown of large\n"
       "messages. A candidate beyond a limit is refused whatever it gains; the best are run again\n"
-      "on new seeds before one is named (docs/experiments.md).\n"
+      "on new seeds before one is named (docs/experiments.md). mpirun -n 4 paceline tune FILE\n"
+      "shares the runs among processes and machines (Open MPI, MPICH).\n"
       "Examples:\n"
       "  paceline tune configs/experiments/first.toml --scenario incast-32to1 \\\n"
       "      --param additive_increase_mbps --param increase_timer_us --limit "
       "queue_max_bytes=16e6\n"
       "Exit status: 0 good, 2 bad input, 130 interrupted (results so far are kept).");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, &exit_code] {
+    exit_code = run_on_ranks(options->jobs, options->quiet,
+                             [&](const Workers& workers) { return run(*options, workers); });
+  });
 }
 
 }  // namespace paceline::tools

@@ -125,7 +125,7 @@ std::string command_text(const TuneOptions& options) {
 
 }  // namespace
 
-config::Read<Task> read_task(const TuneOptions& options) {
+config::Read<Task> read_task(const TuneOptions& options, bool writes) {
   config::Read<Task> result;
   Task& task = result.value;
   config::ReaderOptions reader = reader_options();
@@ -140,7 +140,9 @@ config::Read<Task> read_task(const TuneOptions& options) {
   read_limits(options, task, result.errors);
   make_space(read.value, options, task, result.errors);
   task.out = options.out.empty() ? read.value.name + ".search.json" : options.out;
-  for (std::string& error : check_output(task.out)) result.errors.push_back(std::move(error));
+  if (writes) {
+    for (std::string& error : check_output(task.out)) result.errors.push_back(std::move(error));
+  }
 
   tuner::SearchRecord& record = task.record;
   record.version = experiment::kResultsVersion;

@@ -64,7 +64,7 @@ std::vector<Regret> regrets(const CollectiveTunePlan& plan) {
     regret.standard = cell.result.standard;
     regret.evaluations = cell.result.evaluations;
     regret.best.problem = "none";
-    TrialRunner every(plan.group, cell.op, cell.bytes, plan.iterations, plan.jobs, kRuns);
+    TrialRunner every(plan.group, cell.op, cell.bytes, plan.iterations, plan.workers, kRuns);
     for (const Estimate& estimate : cell.estimates) {
       const auto settings = all_settings(estimate.schedule, plan.space);
       regret.points += settings.size();
@@ -128,7 +128,7 @@ TEST_CASE("tune: neither the number of threads nor a second search changes a cho
   plan.space.chunks = {64 << 10, 1 << 20};
   plan.for_nccl = true;
   const auto run = [&](unsigned jobs) {
-    plan.jobs = jobs;
+    plan.workers = jobs;
     double share = 0;
     const auto result = run_collective_tune(plan, kRuns, [&](double now, const std::string&) {
       CHECK(now >= share);
@@ -163,7 +163,7 @@ void check_regrets(const std::vector<Fabric>& fabrics, std::uint64_t smallest,
              "best", "us", "chosen", "us", "regret %", "points", "emul.", "tune");
   for (const Fabric& fabric : fabrics) {
     CollectiveTunePlan plan = plan_on(fabric, "dcqcn");
-    plan.jobs = jobs;
+    plan.workers = jobs;
     plan.space = space;
     plan.space.ports = has_ports_to_plan(plan.group.scenario);
     for (std::uint64_t size = smallest; size <= fabric.largest; size *= 4) {

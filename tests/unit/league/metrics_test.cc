@@ -77,20 +77,19 @@ TEST_CASE("league runs: a line that is read back is the run") {
   run.course.queue_bytes = {1, 2, 3, 4};
   run.course.rate_gbps = {1.23456, 0, 99.5, 1e-7};
   round_run(run);
-  const std::string line = run_line(run, 0xABCDULL);
+  const std::string line = run_line(run);
   CHECK(line.find('\n') == line.npos);
   const auto back = parse_run_line(line);
   REQUIRE(back);
-  CHECK(back->key == 0xABCD);
-  CHECK(run_line(back->run, 0xABCD) == line);
-  CHECK(std::isnan(back->run.measures[Measure::slowdown_p50]));
-  CHECK(back->run.measures[Measure::efficiency] == run.measures[Measure::efficiency]);
+  CHECK(run_line(*back) == line);
+  CHECK(std::isnan(back->measures[Measure::slowdown_p50]));
+  CHECK(back->measures[Measure::efficiency] == run.measures[Measure::efficiency]);
   // What a crash cut off, and what is no run at all, are not runs.
   for (std::size_t n = 0; n < line.size(); ++n) {
     CHECK_FALSE(parse_run_line(std::string_view(line).substr(0, n)));
   }
   CHECK_FALSE(parse_run_line("{}"));
-  CHECK_FALSE(parse_run_line(R"({"key": "zz", "scenario": "a"})"));
+  CHECK_FALSE(parse_run_line(R"({"scenario": "a", "trace_hash": "zz"})"));
 }
 
 TEST_CASE("league runs: a course is folded without losing peaks or bytes") {

@@ -150,16 +150,14 @@ TEST_CASE("a payload that is cut short or goes on gives no value", "[frames]") {
 
 TEST_CASE("a payload with impossible values gives no value", "[frames]") {
   const auto records = [](TaskEnd end, double seconds, const std::string& text) {
-    return to_done_tasks(
-        to_frames({1, {{2, end, 3, 0.5, seconds, text}}}).substr(kFrameHead));
+    return to_done_tasks(to_frames({1, {{2, end, 3, 0.5, seconds, text}}}).substr(kFrameHead));
   };
   CHECK(records(TaskEnd::broken, 0, "why").has_value());
   CHECK_FALSE(records(static_cast<TaskEnd>(3), 0, "why").has_value());
   CHECK_FALSE(records(TaskEnd::record, -1, "why").has_value());
   CHECK_FALSE(
       records(TaskEnd::record, std::numeric_limits<double>::quiet_NaN(), "why").has_value());
-  CHECK_FALSE(
-      records(TaskEnd::record, std::numeric_limits<double>::infinity(), "why").has_value());
+  CHECK_FALSE(records(TaskEnd::record, std::numeric_limits<double>::infinity(), "why").has_value());
   CHECK_FALSE(records(TaskEnd::record, 0, "").has_value());
   // A count of numbers that are not there allocates nothing.
   CHECK_FALSE(to_task_numbers(std::string("\1\0\0\0\xFF\xFF\xFF\xFF", 8)).has_value());

@@ -9,7 +9,8 @@
 namespace paceline::tools {
 
 TEST_CASE("where to meet survives being text", "[meeting]") {
-  const MeetingPoint point{std::string("\0\x01\xFF", 3) + std::string(kTokenBytes - 3, 'x'), 40'000,
+  const MeetingPoint point{std::string("\0\x01\xFF", 3) + std::string(kTokenBytes - 3, 'x'),
+                           40'000,
                            {"192.0.2.1", "2001:db8::1"}};
   const auto read = parse_meeting_point(point.to_text());
   REQUIRE(read.ok());

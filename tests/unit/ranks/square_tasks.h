@@ -1,5 +1,5 @@
-// A list whose records can be checked: of task n the text n*n. What else it does is said by who makes
-// it.
+// A list whose records can be checked: of task n the text n*n. What else it does is said by who
+// makes it.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,7 @@ namespace paceline::tools {
 
 class SquareTasks final : public TaskList {
  public:
-  explicit SquareTasks(std::size_t size, std::uint64_t files = 0)
-      : records(size), files_(files) {}
+  explicit SquareTasks(std::size_t size, std::uint64_t files = 0) : records(size), files_(files) {}
 
   std::size_t size() const override { return records.size(); }
   experiment::WorkUnit unit(std::size_t) const override { return {0, 1}; }

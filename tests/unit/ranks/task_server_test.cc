@@ -1,5 +1,5 @@
-// Rank 0 and other ranks in one process, over sockets of this machine; among them some that break the
-// rules.
+// Rank 0 and other ranks in one process, over sockets of this machine; among them some that break
+// the rules.
 #include "tools/task/ranks/task_server.h"
 
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "tools/task/ranks/meeting_point.h"
 #include "tools/task/ranks/rank_proof.h"
 #include "tools/task/ranks/task_worker.h"
-#include "tools/task/record_line.h"
+#include "tools/task/input_keys.h"
 
 namespace paceline::tools {
 
@@ -25,9 +25,7 @@ namespace {
 constexpr double kPatience = 20;
 const std::string kToken(kTokenBytes, 't');
 
-MeetingPoint meeting_of(const TaskServer& server) {
-  return {kToken, server.port(), {"127.0.0.1"}};
-}
+MeetingPoint meeting_of(const TaskServer& server) { return {kToken, server.port(), {"127.0.0.1"}}; }
 
 RankRun serve(TaskServer& server, SquareTasks& tasks, double patience = kPatience) {
   return server.run(tasks, tasks.all(), 1, Keepers::first_rank, patience, true);
@@ -249,8 +247,8 @@ TEST_CASE("what a lost rank had to do is done elsewhere", "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(20);
   tasks.before = give_others_time;
-  const auto end_of_rank = GENERATE(as<std::string>{}, "", "\x10", "\xFF\xFF\xFF\xFF\x06",
-                                    "\x01\x02\x03\x04\x05\x06");
+  const auto end_of_rank =
+      GENERATE(as<std::string>{}, "", "\x10", "\xFF\xFF\xFF\xFF\x06", "\x01\x02\x03\x04\x05\x06");
   std::thread rank([&] {
     RawRank raw(server);
     if (raw.take_tasks(1, tasks).empty()) throw std::runtime_error("no tasks");
@@ -273,7 +271,8 @@ TEST_CASE("a record that nobody asked for costs a rank its place", "[ranks][thre
   std::thread rank([&] {
     RawRank raw(server);
     raw.take_tasks(1, tasks);
-    raw.send(to_frames({0, {{19, TaskEnd::record, 0, 0, 0, "361"}, {19, TaskEnd::record, 0, 0, 0, "-1"}}}));
+    raw.send(to_frames(
+        {0, {{19, TaskEnd::record, 0, 0, 0, "361"}, {19, TaskEnd::record, 0, 0, 0, "-1"}}}));
     dropped = raw.closed();
   });
   const RankRun run = serve(server, tasks);

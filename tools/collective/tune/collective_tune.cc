@@ -61,7 +61,7 @@ class TuneRun {
 
   bool search(TuneCell& cell, const std::optional<TuneSetting>& start,
               const std::optional<TuneSetting>& nccl_start) {
-    TrialRunner runner(plan_.group, cell.op, cell.bytes, plan_.iterations, plan_.jobs, stop_);
+    TrialRunner runner(plan_.group, cell.op, cell.bytes, plan_.iterations, plan_.workers, stop_);
     const std::string what =
         fmt::format("{} {}", to_string(cell.op), config::format_bytes(cell.bytes));
     // Most cells take half of the evaluations that they may.

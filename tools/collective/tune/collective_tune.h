@@ -19,7 +19,7 @@ struct CollectiveTunePlan {
   std::vector<workload::CollectiveOp> operations;
   std::vector<std::uint64_t> sizes;  // ascending
   std::uint32_t iterations = 2;      // counted of each emulation; one before them is not
-  unsigned jobs = 1;
+  Workers workers{};
   bool for_nccl = false;  // also the best of the schedules that NCCL has
   TuneSpace space;
   SearchLimits limits;

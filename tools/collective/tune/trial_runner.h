@@ -11,6 +11,7 @@
 
 #include "dataplane/config/scenario.h"
 #include "tools/collective/tune/tune_setting.h"
+#include "tools/task/run/workers.h"
 #include "tools/workload/job_plans/job_plan.h"
 
 namespace paceline::tools {
@@ -36,9 +37,9 @@ struct Trial {
 
 class TrialRunner {
  public:
-  // Both must outlive this. Runs up to `jobs` emulations at a time, which changes no result.
+  // Both must outlive this. Who executes the emulations changes no result.
   TrialRunner(const TuneGroup& group, workload::CollectiveOp op, std::uint64_t bytes,
-              std::uint32_t iterations, unsigned jobs, const std::atomic<bool>& stop);
+              std::uint32_t iterations, const Workers& workers, const std::atomic<bool>& stop);
 
   // In the order of the settings; those that mean the same share one emulation. Fewer than asked
   // for only where `stop` was set.
@@ -48,6 +49,9 @@ class TrialRunner {
   bool same(const TuneSetting& a, const TuneSetting& b) { return key_of(a) == key_of(b); }
   bool stopped() const { return stop_.load(); }
   std::size_t emulations() const { return known_.size(); }
+  // One emulation, and the scenario that it runs.
+  Trial emulate(const TuneSetting& setting, const std::atomic<bool>& stop) const;
+  config::Scenario scenario_of(const TuneSetting& setting) const;
   workload::CollectiveOp op() const { return op_; }
   const TuneGroup& group() const { return group_; }
 
@@ -58,13 +62,11 @@ class TrialRunner {
       std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, bool>;
 
   Key key_of(const TuneSetting& setting);
-  Trial emulate(const TuneSetting& setting) const;
-
   const TuneGroup& group_;
   workload::CollectiveOp op_;
   std::uint64_t bytes_;
   std::uint32_t iterations_;
-  unsigned jobs_;
+  Workers workers_;
   const std::atomic<bool>& stop_;
   std::map<std::string, config::Read<workload::Schedule>> schedules_;
   std::map<Key, Trial> known_;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "control/experiment/results_file.h"
@@ -53,7 +52,8 @@ std::vector<workload::CollectiveOp> read_operations(const std::string& list,
   return ops;
 }
 
-config::Read<CollectiveTunePlan> read_tune_plan(const CollectiveTuneOptions& options) {
+config::Read<CollectiveTunePlan> read_tune_plan(const CollectiveTuneOptions& options,
+                                                const Workers& workers) {
   config::ReaderOptions reader = reader_options();
   reader.overrides = options.input.overrides();
   reader.overrides.insert(reader.overrides.begin(), "workload.kind=job");
@@ -80,6 +80,7 @@ config::Read<CollectiveTunePlan> read_tune_plan(const CollectiveTuneOptions& opt
     out.errors.emplace_back("--operation, --size: explain takes one of each");
   }
   for (const std::string& path : {options.table, options.json}) {
+    if (!workers.first()) break;
     const auto unwritable = check_output(path);
     out.errors.insert(out.errors.end(), unwritable.begin(), unwritable.end());
   }
@@ -98,13 +99,13 @@ config::Read<CollectiveTunePlan> read_tune_plan(const CollectiveTuneOptions& opt
   plan.space.ports = has_ports_to_plan(plan.group.scenario);
   plan.iterations = options.iterations;
   plan.limits.evaluations = options.evaluations;
-  plan.jobs = options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  plan.workers = workers;
   return out;
 }
 
-int run_tune(const CollectiveTuneOptions& options,
+int run_tune(const CollectiveTuneOptions& options, const Workers& workers,
              std::string (*text_of)(const CollectiveTunePlan&, const CollectiveTuneResult&)) {
-  const auto plan = read_tune_plan(options);
+  const auto plan = read_tune_plan(options, workers);
   if (!plan.ok()) return report_errors(plan.errors);
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
@@ -116,13 +117,14 @@ int run_tune(const CollectiveTuneOptions& options,
       });
   line.clear();
   if (Interrupt::flag().load()) {
-    fmt::print(stderr, "paceline: interrupted: nothing written\n");
+    if (workers.first()) fmt::print(stderr, "paceline: interrupted: nothing written\n");
     return kExitInterrupted;
   }
   if (!result.ok()) {
     report_errors(result.errors);
     return kExitFailed;
   }
+  if (!workers.first()) return kExitGood;
   try {
     if (!options.table.empty()) {
       experiment::write_results_file(options.table, nccl_table(plan.value, result.value.cells));
@@ -178,14 +180,18 @@ void add_collective_tune(CLI::App& parent, int& exit_code) {
       "A model of latency and bandwidth, fitted to the fabric, ranks the schedules; the best are\n"
       "emulated and their settings searched, one at a time. Never slower than the default\n"
       "schedule, which is always emulated. Where switches hash, each of these is emulated with\n"
-      "planned source ports too. gain: share of the default's time that is saved.\n"
+      "planned source ports too. gain: share of the default's time that is saved. mpirun starts it\n"
+      "on many processes and machines, as it does `paceline league`.\n"
       "Examples:\n"
       "  paceline collective tune --set fabric.hosts=16 --sizes '4KiB..1MiB step x16'\n"
       "  paceline collective tune configs/scenarios/all-reduce.toml \\\n"
       "      --operation all_reduce,all_gather --sizes 64KiB..1MiB -o tuner.csv --json all.json\n"
       "Exit status: 0 good, 1 no collective runs, 2 bad input, 130 interrupted (nothing written).");
-  command->callback(
-      [options, &exit_code] { exit_code = run_tune(*options, collective_tune_text); });
+  command->callback([options, &exit_code] {
+    exit_code = run_on_ranks(options->jobs, options->quiet, [&](const Workers& workers) {
+      return run_tune(*options, workers, collective_tune_text);
+    });
+  });
 }
 
 void add_collective_explain(CLI::App& parent, int& exit_code) {
@@ -206,7 +212,11 @@ void add_collective_explain(CLI::App& parent, int& exit_code) {
       "Example:\n"
       "  paceline collective explain --set fabric.hosts=16 --operation all_reduce --size 64KiB\n"
       "Exit status: 0 good, 1 no collective runs, 2 bad input, 130 interrupted (nothing written).");
-  command->callback([options, &exit_code] { exit_code = run_tune(*options, explain_text); });
+  command->callback([options, &exit_code] {
+    exit_code = run_on_ranks(options->jobs, options->quiet, [&](const Workers& workers) {
+      return run_tune(*options, workers, explain_text);
+    });
+  });
 }
 
 }  // namespace paceline::tools

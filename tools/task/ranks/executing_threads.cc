@@ -78,8 +78,8 @@ DoneTask ExecutingThreads::execute(std::uint64_t task) const {
     done.hops = record.hops;
     done.text = std::move(record.text);
     if (done.text.size() > kMostRecord) {
-      throw std::length_error(fmt::format("its record has {} bytes; {} are allowed",
-                                          done.text.size(), kMostRecord));
+      throw std::length_error(
+          fmt::format("its record has {} bytes; {} are allowed", done.text.size(), kMostRecord));
     }
     if (done.text.empty() && !stop_.load()) throw std::logic_error("it has no record");
   } catch (const std::invalid_argument& error) {

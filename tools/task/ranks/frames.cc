@@ -269,7 +269,9 @@ std::optional<Finish> to_finish(std::string_view payload) {
 std::optional<Stop> to_stop(std::string_view payload) {
   PayloadReader in(payload);
   Stop value;
-  value.whole = in.number<std::uint8_t>() == 1;
+  const auto whole = in.number<std::uint8_t>();
+  in.check(whole <= 1);
+  value.whole = whole == 1;
   value.reason = in.text(kMostReason);
   return in.finish(std::move(value));
 }

@@ -126,8 +126,9 @@ config::Read<MeetingPoint> parse_meeting_point(std::string_view text) {
   }
   if (!good) {
     out.value = {};
-    out.errors = {"what MPI brought from rank 0 is not where it listens: is the first rank the same "
-                  "program?"};
+    out.errors = {
+        "what MPI brought from rank 0 is not where it listens: is the first rank the same "
+        "program?"};
   }
   return out;
 }
@@ -153,8 +154,7 @@ attach::Descriptor listen_on_all(std::uint16_t& port) {
   if (!socket) socket = listening_socket(AF_INET);
   sockaddr_storage bound{};
   socklen_t length = sizeof bound;
-  if (!socket ||
-      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
+  if (!socket || ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
     throw std::runtime_error(fmt::format("rank 0 cannot listen: {}", std::strerror(errno)));
   }
   // The port is at the same place in both.

@@ -174,9 +174,9 @@ void RankPeers::take_in(double now, std::vector<PeerEvent>& events) {
       continue;
     }
     const int descriptor = socket.get();
-    const auto added = peers_.emplace(
-        descriptor, Peer{RankSocket(std::move(socket), kMostStrangerFrame), text_of_peer(from),
-                         secret_bytes(kNonceBytes), now});
+    const auto added =
+        peers_.emplace(descriptor, Peer{RankSocket(std::move(socket), kMostStrangerFrame),
+                                        text_of_peer(from), secret_bytes(kNonceBytes), now});
     Peer& peer = added.first->second;
     if (!peer.socket.send(to_frame(Challenge{peer.nonce}), cost_)) peer.gone = "has ended";
     watch(peer, EPOLL_CTL_ADD);
@@ -192,8 +192,8 @@ void RankPeers::hear(int descriptor, std::vector<PeerEvent>& events) {
     if (!peer.proven) {
       prove(peer, *frame, events);
     } else {
-      events.push_back({PeerEvent::Kind::frame, peer.hello.rank, frame->kind,
-                        std::string(frame->payload)});
+      events.push_back(
+          {PeerEvent::Kind::frame, peer.hello.rank, frame->kind, std::string(frame->payload)});
     }
   }
   const std::string& error = peer.socket.frames().error();

@@ -1,5 +1,5 @@
-// The connections of rank 0: lets ranks in, drops strangers, carries frames. Knows nothing of tasks.
-// One thread.
+// The connections of rank 0: lets ranks in, drops strangers, carries frames. Knows nothing of
+// tasks. One thread.
 #pragma once
 
 #include <cstdint>

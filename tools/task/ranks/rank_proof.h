@@ -1,5 +1,5 @@
-// Who may take part: MPI gave a token to all ranks of a command, and each side of a connection shows
-// that it has it without sending it. What follows is neither encrypted nor signed.
+// Who may take part: MPI gave a token to all ranks of a command, and each side of a connection
+// shows that it has it without sending it. What follows is neither encrypted nor signed.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,6 @@ namespace {
 // Ranks make their list when rank 0 has made it. They have as long as it had, and then some.
 constexpr double kPatienceSeconds = 10;
 constexpr double kPatienceFactor = 3;
-constexpr unsigned kLeaveSeconds = 5;
 
 }  // namespace
 
@@ -27,13 +26,10 @@ RankTeam::RankTeam(std::unique_ptr<MpiStart> mpi)
     : mpi_(std::move(mpi)), rank_(mpi_->rank()), ranks_(mpi_->ranks()) {}
 
 RankTeam::~RankTeam() {
-  bool whole = complete_;
-  if (server_ && begun_) whole = complete_ && server_->stop();
-  if (worker_ && begun_) whole = complete_ && mpi_->leaves() && worker_->wait_for_stop();
-  server_.reset();
-  worker_.reset();
-  // Before the first list nobody knows who is left.
-  if (whole) mpi_->leave(begun_ ? 0 : kLeaveSeconds);
+  bool whole = begun_ && complete_;
+  if (server_) whole = server_->stop() && whole;
+  if (worker_ && whole) whole = mpi_->leaves() && worker_->wait_for_stop();
+  if (process_ && whole) process_->set_whole();
 }
 
 std::unique_ptr<RankTeam> RankTeam::join(unsigned jobs) {
@@ -49,8 +45,8 @@ std::unique_ptr<RankTeam> RankTeam::join(unsigned jobs) {
     team->server_ = std::make_unique<TaskServer>(meeting.token, team->ranks_);
     meeting.port = team->server_->port();
   }
-  const std::string text = start.share(team->server_ ? meeting.to_text() : std::string(),
-                                       MeetingPoint::kMostText);
+  const std::string text =
+      start.share(team->server_ ? meeting.to_text() : std::string(), MeetingPoint::kMostText);
   std::string problem;
   if (!team->first()) {
     auto parsed = parse_meeting_point(text);
@@ -64,7 +60,14 @@ std::unique_ptr<RankTeam> RankTeam::join(unsigned jobs) {
   // Rank 0 waits here until all others have tried to reach it, so it is there for them.
   start.end();
   if (!problem.empty()) throw std::runtime_error(problem);
-  if (team->ranks_ == 1) return nullptr;
+  if (team->ranks_ == 1) {
+    start.leave(0);
+    return nullptr;
+  }
+  team->process_ = std::make_unique<RankProcess>(start, team->rank_, [&] {
+    team->server_.reset();
+    team->worker_.reset();
+  });
   team->joined_ = wall_seconds();
   if (team->worker_) {
     const Interrupt interrupt;
@@ -75,8 +78,7 @@ std::unique_ptr<RankTeam> RankTeam::join(unsigned jobs) {
 
 RankRun RankTeam::run(TaskList& tasks, std::span<const std::size_t> wanted, Keepers keepers,
                       bool quiet) {
-  const double patience =
-      std::max(kPatienceSeconds, kPatienceFactor * (wall_seconds() - joined_));
+  const double patience = std::max(kPatienceSeconds, kPatienceFactor * (wall_seconds() - joined_));
   RankRun run = worker_ ? worker_->run(tasks, jobs_, keepers)
                         : server_->run(tasks, wanted, jobs_, keepers, patience, quiet);
   begun_ = true;

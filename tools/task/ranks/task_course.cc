@@ -10,9 +10,9 @@ namespace paceline::tools {
 
 namespace {
 
-constexpr double kAheadSeconds = 0.02;     // work that a thread should have in front of it
-constexpr double kLongTaskSeconds = 1;     // a round trip is nothing beside a task of this length
-constexpr std::size_t kMostAhead = 64;     // tasks a thread
+constexpr double kAheadSeconds = 0.02;  // work that a thread should have in front of it
+constexpr double kLongTaskSeconds = 1;  // a round trip is nothing beside a task of this length
+constexpr std::size_t kMostAhead = 64;  // tasks a thread
 
 std::vector<experiment::WorkUnit> units_of(const TaskList& tasks,
                                            std::span<const std::size_t> wanted) {

@@ -10,7 +10,7 @@
 
 #include "control/experiment/progress.h"
 #include "dataplane/base/text/printable.h"
-#include "tools/task/record_line.h"
+#include "tools/task/input_keys.h"
 
 namespace paceline::tools {
 
@@ -161,8 +161,7 @@ void TaskServer::hear_ready(Current& current, std::uint32_t rank, const PeerEven
   if (ready->list < list_) return;  // it was stopped; it will read that this list is complete
   const std::string other = difference(current, rank, *ready);
   if (other.empty()) {
-    current.workers[rank] =
-        current.course.handout().add(threads_of(rank), false);
+    current.workers[rank] = current.course.handout().add(threads_of(rank), false);
     return;
   }
   // Before the first run nobody has lost anything by starting again, with equal files.
@@ -205,8 +204,7 @@ std::string TaskServer::difference(const Current& current, std::uint32_t rank,
   if (ready.key == current.key) return {};
   for (std::size_t task = 0; task < std::min(ready.task_keys.size(), tasks.size()); ++task) {
     if (ready.task_keys[task] == tasks.task_key(task)) continue;
-    return fmt::format("has other files, plug-ins or options than rank 0 for {}",
-                       tasks.name(task));
+    return fmt::format("has other files, plug-ins or options than rank 0 for {}", tasks.name(task));
   }
   return "has other files, plug-ins or options than rank 0";
 }
@@ -232,10 +230,10 @@ void TaskServer::show(Current& current, double now) {
   shown_ = now;
   if (quiet_) return;
   const experiment::ProgressEstimate estimate = current.course.estimate(now);
-  current.line.show(estimate.fraction, estimate.seconds_left,
-                    fmt::format("{} of {} runs, {} ranks, {} threads", estimate.done,
-                                estimate.total, current.workers.size() + 1,
-                                current.course.handout().threads()));
+  current.line.show(
+      estimate.fraction, estimate.seconds_left,
+      fmt::format("{} of {} runs, {} ranks, {} threads", estimate.done, estimate.total,
+                  current.workers.size() + 1, current.course.handout().threads()));
 }
 
 void TaskServer::note(Current& current, const std::string& text) {

@@ -1,5 +1,5 @@
-// Rank 0: hands the tasks of one list after another to the ranks that have made the same list and to
-// threads of its own, and keeps what comes back.
+// Rank 0: hands the tasks of one list after another to the ranks that have made the same list and
+// to threads of its own, and keeps what comes back.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ class TaskServer {
   RankPeers peers_;
   std::uint32_t ranks_;
   std::uint64_t program_;
-  std::uint32_t list_ = 0;                       // the number of the list under way, or the next one
+  std::uint32_t list_ = 0;  // the number of the list under way, or the next one
   std::map<std::uint32_t, std::uint32_t> since_;  // the list that was under way when a rank came
   std::set<std::uint32_t> gone_;
   bool quiet_ = false;

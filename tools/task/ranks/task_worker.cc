@@ -13,7 +13,7 @@
 
 #include "tools/cli/cli.h"
 #include "tools/task/ranks/rank_proof.h"
-#include "tools/task/record_line.h"
+#include "tools/task/input_keys.h"
 
 namespace paceline::tools {
 
@@ -137,7 +137,8 @@ TaskWorker::Heard TaskWorker::hear(TaskList& tasks, ExecutingThreads& executing,
   if (!socket_->frames().error().empty()) out.error = "rank 0 sent " + socket_->frames().error();
   if (!here && out.error.empty()) {
     out.error = fmt::format(
-        "rank {} on {}: rank 0 has ended; what is finished is kept there, and the same command goes "
+        "rank {} on {}: rank 0 has ended; what is finished is kept there, and the same command "
+        "goes "
         "on",
         rank_, host_name());
   }

@@ -45,8 +45,8 @@ class TaskWorker {
   std::uint32_t rank_;
   std::unique_ptr<RankSocket> socket_;
   SocketCost cost_;
-  std::string nonce_;    // of this rank
-  std::string proof_;    // that rank 0 has to give
+  std::string nonce_;  // of this rank
+  std::string proof_;  // that rank 0 has to give
   std::uint32_t list_ = 0;
 };
 

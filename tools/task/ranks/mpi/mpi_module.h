@@ -1,7 +1,7 @@
-/* What paceline asks of an MPI, and all that it asks: who am I, bring these bytes from rank 0 to all,
-   we are done. A module is made for each MPI, since these differ in their binary interface, and is
-   loaded only into processes that this MPI has started: paceline itself links no MPI.
-   Each function returns 0, or an error of MPI. One thread, in this order. */
+/* What paceline asks of an MPI, and all that it asks: who am I, bring these bytes from rank 0 to
+   all, we are done. A module is made for each MPI, since these differ in their binary interface,
+   and is loaded only into processes that this MPI has started: paceline itself links no MPI. Each
+   function returns 0, or an error of MPI. One thread, in this order. */
 #ifndef PACELINE_MPI_MODULE_H
 #define PACELINE_MPI_MODULE_H
 
@@ -18,7 +18,7 @@ struct PacelineMpiPlace {
 
 typedef int (*PacelineMpiBegin)(struct PacelineMpiPlace* place);
 typedef int (*PacelineMpiShare)(void* bytes, int count); /* from rank 0 */
-typedef int (*PacelineMpiEnd)(void);   /* returns when all ranks have come here */
+typedef int (*PacelineMpiEnd)(void);                     /* returns when all ranks have come here */
 typedef int (*PacelineMpiLeave)(void); /* likewise; the last thing that a process does */
 
 int paceline_mpi_begin(struct PacelineMpiPlace* place);

@@ -65,8 +65,8 @@ std::string mpi_of_environment() {
   if (chosen == "off") return {};
   if (chosen == "openmpi" || chosen == "mpich") return chosen;
   if (!chosen.empty()) {
-    throw std::runtime_error(fmt::format("PACELINE_MPI={}: openmpi, mpich and off are allowed",
-                                         printable(chosen)));
+    throw std::runtime_error(
+        fmt::format("PACELINE_MPI={}: openmpi, mpich and off are allowed", printable(chosen)));
   }
   // mpirun of Open MPI; srun --mpi=pmix. Then hydra of MPICH; srun --mpi=pmi2.
   if (!variable_text("OMPI_COMM_WORLD_SIZE").empty()) return "openmpi";

@@ -1,5 +1,5 @@
-// Was this process started by an MPI, and which: its place among the ranks, and a few bytes from rank 0
-// to all of them. After end() MPI has no part in what the processes do, until they leave.
+// Was this process started by an MPI, and which: its place among the ranks, and a few bytes from
+// rank 0 to all of them. After end() MPI has no part in what the processes do, until they leave.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace paceline::tools {
 
-// "openmpi", "mpich", or "": no MPI has started this process. By what mpirun, mpiexec and srun put into
-// the environment. PACELINE_MPI overrules it: one of these names, or "off". Throws std::runtime_error
-// for another value.
+// "openmpi", "mpich", or "": no MPI has started this process. By what mpirun, mpiexec and srun put
+// into the environment. PACELINE_MPI overrules it: one of these names, or "off". Throws
+// std::runtime_error for another value.
 std::string mpi_of_environment();
 
 class MpiStart {
@@ -29,9 +29,9 @@ class MpiStart {
   std::string share(std::string text, std::size_t most);
   // Returns when all ranks have called it.
   void end();
-  // The last thing that a process does, where all ranks live to see it: returns when all have called
-  // it. Does nothing where this MPI does not want it. With `seconds` > 0 the process ends by SIGALRM
-  // if that takes longer.
+  // The last thing that a process does, where all ranks live to see it: returns when all have
+  // called it. Does nothing where this MPI does not want it. With `seconds` > 0 the process ends by
+  // SIGALRM if that takes longer.
   bool leaves() const { return place_.leaves != 0; }
   void leave(unsigned seconds);
 

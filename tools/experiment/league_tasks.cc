@@ -1,13 +1,12 @@
-#include "tools/experiment/league_pool.h"
+#include "tools/experiment/league_tasks.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "control/experiment/design.h"
 #include "dataplane/base/hash.h"
+#include "tools/task/input_keys.h"
 
 namespace paceline::tools {
 
@@ -83,58 +82,77 @@ league::Run league_run_of(const PreparedScenario& prepared, const ScenarioRun& r
   return out;
 }
 
+// Of each cell a hash of what determines its runs.
+std::vector<std::uint64_t> keys_of(const league::Plan& plan) {
+  std::vector<std::uint64_t> keys;
+  InputKeys inputs;
+  for (std::size_t c = 0; c < plan.cells.size(); ++c) {
+    keys.push_back(ContentHash()
+                       .number(program_key())
+                       .field(plan.cells[c].name)
+                       .field(plan.entries[c % plan.entries.size()].name)
+                       .number(inputs.of_scenario(plan.cells[c]))
+                       .value());
+  }
+  return keys;
+}
+
 }  // namespace
 
-LeaguePool::LeaguePool(const league::Plan& plan, const std::vector<PreparedScenario>& prepared,
-                       LeagueStore& store)
-    : plan_(plan), prepared_(prepared), store_(store), runs_(plan.cells.size() * plan.repetitions) {
-  const std::vector<std::uint64_t> keys = cell_keys(plan);
-  for (const experiment::PlannedRun& planned : experiment::paired_replay(
-           static_cast<std::uint32_t>(plan.scenarios.size()),
-           static_cast<std::uint32_t>(plan.entries.size()), plan.repetitions, plan.seed)) {
-    Task task{plan.cell(planned.scenario, planned.arm), planned.repetition, planned.seed, 0};
-    task.key = ContentHash()
-                   .number(keys[task.cell])
-                   .number(std::uint64_t{task.repetition})
-                   .number(task.seed)
-                   .value();
-    if (const league::Run* known = store.find(task.key)) {
-      place(task) = *known;
-      ++reused_;
-    } else {
-      tasks_.push_back(task);
-    }
-  }
+LeagueTasks::LeagueTasks(const league::Plan& plan, const std::vector<PreparedScenario>& prepared)
+    : plan_(plan),
+      prepared_(prepared),
+      planned_(experiment::paired_replay(static_cast<std::uint32_t>(plan.scenarios.size()),
+                                         static_cast<std::uint32_t>(plan.entries.size()),
+                                         plan.repetitions, plan.seed)),
+      cell_keys_(keys_of(plan)),
+      runs_(plan.cells.size() * plan.repetitions) {}
+
+experiment::WorkUnit LeagueTasks::unit(std::size_t task) const {
+  return {static_cast<std::uint32_t>(cell(task)), 1};
 }
 
-void LeaguePool::run(unsigned jobs, ProgressLine& line) {
-  std::vector<experiment::WorkUnit> units;
-  for (const Task& task : tasks_) units.push_back({static_cast<std::uint32_t>(task.cell), 1});
-  pool_.run(
-      units, jobs, line, [this](std::size_t run) { return execute(tasks_[run]); },
-      [this](std::size_t run) {
-        const std::size_t cell = tasks_[run].cell;
-        return fmt::format("scenario '{}' under '{}'", prepared_[cell].scenario.name,
-                           plan_.entries[cell % plan_.entries.size()].name);
-      });
+std::string LeagueTasks::name(std::size_t task) const {
+  const experiment::PlannedRun& run = planned_[task];
+  return fmt::format("scenario '{}' under '{}', repetition {}", plan_.scenarios[run.scenario].name,
+                     plan_.entries[run.arm].name, run.repetition);
 }
 
-RunPool::Executed LeaguePool::execute(const Task& task) {
-  const PreparedScenario& prepared = prepared_[task.cell];
+std::uint64_t LeagueTasks::task_key(std::size_t task) const {
+  const experiment::PlannedRun& run = planned_[task];
+  return ContentHash()
+      .number(cell_keys_[cell(task)])
+      .number(run.repetition)
+      .number(run.seed)
+      .value();
+}
+
+TaskRecord LeagueTasks::execute(std::size_t task, const std::atomic<bool>& stop) const {
+  const experiment::PlannedRun& planned = planned_[task];
+  const PreparedScenario& prepared = prepared_[cell(task)];
   RunControl control;
-  control.stop = &Interrupt::flag();
+  control.stop = &stop;
   // The course of every run, not only of the first: open-loop efficiency is read off it.
   control.series = true;
-  const ScenarioRun run = run_scenario(prepared, prepared.scenario.cc, task.seed, control);
-  auto kept = std::make_shared<league::Run>(league_run_of(prepared, run));
-  kept->entry = plan_.entries[task.cell % plan_.entries.size()].name;
-  kept->repetition = task.repetition;
-  if (task.repetition != 0) kept->course = {};
-  return {run.result.hops, run.end == RunEnd::stopped, [this, task, kept] {
-            std::string problem = store_.add(task.key, *kept);
-            place(task) = std::move(*kept);
-            return problem;
-          }};
+  const ScenarioRun run = run_scenario(prepared, prepared.scenario.cc, planned.seed, control);
+  if (run.end == RunEnd::stopped) return {"", run.result.hops};
+  league::Run kept = league_run_of(prepared, run);
+  kept.entry = plan_.entries[planned.arm].name;
+  kept.repetition = planned.repetition;
+  if (planned.repetition != 0) kept.course = {};
+  return {league::run_line(kept), run.result.hops};
+}
+
+std::string LeagueTasks::keep(std::size_t task, std::string_view record) {
+  auto run = league::parse_run_line(record);
+  const experiment::PlannedRun& planned = planned_[task];
+  if (!run || run->scenario != plan_.scenarios[planned.scenario].name ||
+      run->entry != plan_.entries[planned.arm].name || run->repetition != planned.repetition ||
+      run->seed != planned.seed) {
+    return fmt::format("the record of {} cannot be used: it is not of this run", name(task));
+  }
+  runs_[cell(task) * plan_.repetitions + planned.repetition] = std::move(*run);
+  return {};
 }
 
 }  // namespace paceline::tools

@@ -1,0 +1,31 @@
+// Hashes of what determines the result of a run: this program, the configuration as resolved, the
+// content of the files that a scenario names, plug-ins. Two runs with equal keys and seeds have the
+// same result.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "dataplane/config/scenario.h"
+
+namespace paceline::tools {
+
+// Of this program, byte by byte: results of two builds may differ.
+std::uint64_t program_key();
+
+class InputKeys {
+ public:
+  // Of everything but the name and the seed. Where files are does not count, what is in them does;
+  // each is read once.
+  std::uint64_t of_scenario(const config::Scenario& scenario);
+  // Of its files and plug-ins alone.
+  std::uint64_t of_files(const config::Scenario& scenario);
+
+ private:
+  std::uint64_t of_file(const std::string& path);
+
+  std::map<std::string, std::uint64_t> known_;
+};
+
+}  // namespace paceline::tools
