@@ -129,12 +129,13 @@ TEST_CASE("shares: an experiment goes on by the runs it has kept, also when it g
 TEST_CASE("shares: a cancelled share keeps what is over, and goes on", "[cli]") {
   const ShareTest test;
   test.folder.write("tiny.toml", kShared);
-  const Strings words{"ab", "tiny.toml", "--share", "1/2", "--records", "kept", "--jobs", "1",
-                      "--set", "scenario.moe.workload.message_bytes=1GB"};
+  const Strings words{
+      "ab",   "tiny.toml", "--share", "1/2",   "--records",
+      "kept", "--jobs",    "1",       "--set", "scenario.moe.workload.message_bytes=1GB"};
   Command command(test.folder, words);
-  while (command.running() && !(test.folder.has("kept/1-of-2.jsonl") &&
-                                test.folder.read("kept/1-of-2.jsonl").find('\n') !=
-                                    std::string::npos)) {
+  while (command.running() &&
+         !(test.folder.has("kept/1-of-2.jsonl") &&
+           test.folder.read("kept/1-of-2.jsonl").find('\n') != std::string::npos)) {
     ::usleep(1000);
   }
   command.signal(SIGTERM);
