@@ -102,9 +102,9 @@ PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP
         self.until(self.node_is_idle, "the node is idle")
 
     def daemon(self, *words):
-        log = open(self.folder / f"{words[0]}.log", "w")
-        self.running.append(subprocess.Popen(words, env=self.environment, cwd=self.folder, stdout=log,
-                                             stderr=subprocess.STDOUT))
+        with open(self.folder / f"{words[0]}.log", "w") as log:
+            self.running.append(subprocess.Popen(words, env=self.environment, cwd=self.folder, stdout=log,
+                                                 stderr=subprocess.STDOUT))
 
     def call(self, *words, **more):
         return subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60, **more)

@@ -191,14 +191,14 @@ TEST_CASE("sweep: bad keys and values are refused with their place before the fi
 TEST_CASE("plan: the commands of all shares, and Slurm's script", "[cli]") {
   const ShareTest test;
   test.folder.write("tiny.toml", kShared);
-  const Outcome lines = test.run({"plan", "tiny.toml", "--shares", "3", "--set", "repetitions=1"});
+  const Outcome lines = test.run({"plan", "tiny.toml", "--shares", "3", "--set", "repetitions=2"});
   REQUIRE(lines.code == 0);
   std::istringstream in(lines.out);
   std::string line;
   int shares = 0;
   while (std::getline(in, line)) {
     ++shares;
-    CHECK_THAT(line, Contains("paceline ab tiny.toml --set repetitions=1 --share " +
+    CHECK_THAT(line, Contains("paceline ab tiny.toml --set repetitions=2 --share " +
                               std::to_string(shares) + "/3 --records tiny.records --jobs 1"));
   }
   CHECK(shares == 3);

@@ -39,7 +39,7 @@ void gather_records(int side) {
   std::string values;
   for (int i = 0; i < side; ++i) values += fmt::format("{}{}", i == 0 ? "" : ", ", i + 1);
   folder.write("big.toml", fmt::format("[workload]\nkind = \"incast\"\n[sweep.grid]\n"
-                                       "fabric.buffer = [{0}]\nworkload.message_bytes = [{0}]\n",
+                                       "max_hops = [{0}]\nworkload.message_bytes = [{0}]\n",
                                        values));
   const config::ReaderOptions reader = reader_options();
   const auto plan = sweep::read_plan_file(folder.path("big.toml"), reader);
