@@ -1,5 +1,5 @@
-// Whatever stands in a file of records: a line is one that could have been written, or is refused; and
-// what a record holds is read as a run's result, or refused.
+// Whatever stands in a file of records: a line is one that could have been written, or is refused;
+// and what a record holds is read as a run's result, or refused.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const nlohmann::json json = nlohmann::json::parse(text);
     if (data[0] == '1') {
       const std::string result = tools::result_text(tools::result_of(json));
-      const std::string again =
-          tools::result_text(tools::result_of(nlohmann::json::parse(result)));
+      const std::string again = tools::result_text(tools::result_of(nlohmann::json::parse(result)));
       fuzz::promise(result == again, "a result reads back");
     } else if (data[0] == '2') {
       const std::string values = tools::distribution_text(tools::distribution_from(json));
@@ -44,8 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::promise(values == again, "a distribution reads back");
     } else {
       const std::string course = tools::series_text(tools::series_of(json));
-      fuzz::promise(course ==
-                        tools::series_text(tools::series_of(nlohmann::json::parse(course))),
+      fuzz::promise(course == tools::series_text(tools::series_of(nlohmann::json::parse(course))),
                     "a series reads back");
     }
   } catch (const std::exception&) {

@@ -176,7 +176,7 @@ TEST_CASE("sweep: bad keys and values are refused with their place before the fi
     CHECK(test.folder.list() == Strings{"small.toml"});
   };
   refused("[sweep.grid]\nfabric.hots = [4, 5]\n", "small.toml:11:");
-  refused("[sweep.grid]\nfabric.hosts = [5, 0]\n", "small.toml:11:19: fabric.hosts = 0");
+  refused("[sweep.grid]\nfabric.hosts = [5, 0]\n", "small.toml:11:20: fabric.hosts = 0");
   refused("[sweep.grid]\nfabric.hosts = 5\n", "expected a list of values");
   refused("[sweep.grid]\nfabric.hosts = [5, 5]\n", "given twice");
   refused("[sweep.grid]\nseed = [5, 6]\n", "cannot be swept");
