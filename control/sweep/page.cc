@@ -78,8 +78,8 @@ std::string sweep_page(const Results& results, const std::string& text) {
                  {"seed", std::to_string(plan.seed)},
                  {"results version", results.version}},
        .contents = {{"charts", "Charts"}, {"points", "Points"}, {"method", "Method"}},
-       .sections = fmt::format("{}{}{}", kMultiplesHtml, points_html(results),
-                               method_html(results)),
+       .sections =
+           fmt::format("{}{}{}", kMultiplesHtml, points_html(results), method_html(results)),
        .style = sweep_style(),
        .script = sweep_script(),
        .charts = "Charts",

@@ -10,7 +10,7 @@ namespace paceline::sweep {
 
 std::size_t Plan::points() const {
   std::size_t count = std::max<std::size_t>(list.size(), 1) * latin_points;
-  for (const Axis& axis : grid) count *= axis.values.size();
+  for (const GridAxis& axis : grid) count *= axis.values.size();
   return count;
 }
 
@@ -23,9 +23,16 @@ std::vector<Setting> Plan::point(std::size_t index) const {
     grid_at[i] = index % grid[i].values.size();
     index /= grid[i].values.size();
   }
-  if (!list.empty()) out = list[index];
-  for (std::size_t i = 0; i < grid.size(); ++i) out.push_back(grid[i].values[grid_at[i]]);
-  for (const Axis& axis : latin) out.push_back(axis.values[latin_at]);
+  const auto add = [&out](const std::string& key, const Value& value) {
+    out.push_back({key, value.word, &value.node, &value.node.where});
+  };
+  if (!list.empty()) {
+    for (const ListValue& given : list[index]) add(given.key, given.value);
+  }
+  for (std::size_t i = 0; i < grid.size(); ++i) add(grid[i].key, grid[i].values[grid_at[i]]);
+  for (const LatinAxis& axis : latin) {
+    out.push_back({axis.key, axis.words[latin_at], nullptr, &axis.where});
+  }
   return out;
 }
 
@@ -44,7 +51,11 @@ config::Read<config::Scenario> scenario_of(const Plan& plan, std::size_t index,
   config::TomlNode root = plan.scenario;
   const std::vector<Setting> settings = plan.point(index);
   for (const Setting& setting : settings) {
-    config::apply_override(root, setting.key, setting.node, errors);
+    config::apply_override(root, setting.key,
+                           setting.node != nullptr
+                               ? *setting.node
+                               : config::parse_override_value(setting.word, *setting.where),
+                           errors);
   }
   // Of a workload that a point replaces, keys that the file gives are no mistake.
   for (const Setting& setting : settings) {

@@ -1,4 +1,5 @@
-// A sweep as a file describes it: a scenario, and in its table [sweep] which keys take which values.
+// A sweep as a file describes it: a scenario, and in its table [sweep] which keys take which
+// values.
 //
 //   [sweep]
 //   repetitions = 3        of every point, each with a seed of its own that all points share
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dataplane/config/scenario/scenario_reader.h"
@@ -23,15 +25,31 @@ namespace paceline::sweep {
 inline constexpr std::size_t kMostPoints = 10'000'000;
 inline constexpr std::uint32_t kMostRepetitions = 10'000;
 
-struct Setting {
-  std::string key;        // "fabric.ecn.kmin"
-  std::string word;       // as `--set` takes it: "200kB"
-  config::TomlNode node;  // the same, with its place in the file
+// A value as `--set` takes it, "200kB", and with its place in the file.
+struct Value {
+  std::string word;
+  config::TomlNode node;
+};
+struct GridAxis {
+  std::string key;  // "fabric.ecn.kmin"
+  std::vector<Value> values;
+};
+struct LatinAxis {
+  std::string key;
+  config::Where where;
+  std::vector<std::string> words;  // one a point
+};
+struct ListValue {
+  std::string key;
+  Value value;
 };
 
-struct Axis {
-  std::string key;
-  std::vector<Setting> values;
+// One key of a point; part of the plan.
+struct Setting {
+  std::string_view key;
+  std::string_view word;
+  const config::TomlNode* node;  // null: to be made of the word
+  const config::Where* where;
 };
 
 struct Plan {
@@ -43,11 +61,11 @@ struct Plan {
   std::string text;                    // of the file
   std::vector<std::string> overrides;  // of the command line
   config::TomlNode scenario;           // the file without [sweep]
-  std::vector<Axis> grid;
-  std::vector<Axis> latin;  // each has a value a point
+  std::vector<GridAxis> grid;
+  std::vector<LatinAxis> latin;
   std::size_t latin_points = 1;
-  std::vector<std::vector<Setting>> list;  // rows
-  std::vector<std::string> keys;           // that are swept: columns of the results
+  std::vector<std::vector<ListValue>> list;  // rows
+  std::vector<std::string> keys;             // that are swept: columns of the results
 
   std::size_t points() const;
   // The settings of a point, in the order of `keys`; a key that a row of the list does not have is

@@ -84,9 +84,9 @@ std::optional<Range> range_of(std::string_view text) {
 
 // As `--set` takes it.
 std::string word_at(const Range& range, double share) {
-  double value = range.log ? det_exp(det_log(range.low) +
-                                     share * (det_log(range.high) - det_log(range.low)))
-                           : range.low + share * (range.high - range.low);
+  double value =
+      range.log ? det_exp(det_log(range.low) + share * (det_log(range.high) - det_log(range.low)))
+                : range.low + share * (range.high - range.low);
   // Few digits: a value that people can type again.
   value = std::stod(fmt::format("{:.{}g}", value, kLatinDigits));
   value = std::clamp(value, range.low, range.high);
@@ -162,11 +162,11 @@ class SweepReader {
     if (m.key == "list") {
       TomlNode rows = m.value;
       config::each_table(rows, "sweep.list", context_, [this](TomlNode& row) {
-        std::vector<Setting> settings;
+        std::vector<ListValue> values;
         for (const Leaf& leaf : leaves_of(row)) {
-          settings.push_back({leaf.key, league::setting_word(*leaf.node), *leaf.node});
+          values.push_back({leaf.key, {league::setting_word(*leaf.node), *leaf.node}});
         }
-        out_.list.push_back(std::move(settings));
+        out_.list.push_back(std::move(values));
       });
     } else if (!m.value.is_table()) {
       errors_.add(m.where, fmt::format("sweep.{}: expected a table, [sweep.{}]", m.key, m.key));
@@ -185,17 +185,17 @@ class SweepReader {
                                 leaf.key, describe(*leaf.node)));
         continue;
       }
-      Axis axis{leaf.key, {}};
+      GridAxis axis{leaf.key, {}};
       for (const TomlNode& item : leaf.node->items) {
-        Setting setting{leaf.key, league::setting_word(item), item};
+        Value value{league::setting_word(item), item};
         const bool twice =
             std::any_of(axis.values.begin(), axis.values.end(),
-                        [&](const Setting& other) { return other.word == setting.word; });
+                        [&](const Value& other) { return other.word == value.word; });
         if (twice) {
           errors_.add(item.where, fmt::format("sweep.grid.{}: {} is given twice; once is allowed",
-                                              leaf.key, setting.word));
+                                              leaf.key, value.word));
         }
-        axis.values.push_back(std::move(setting));
+        axis.values.push_back(std::move(value));
       }
       out_.grid.push_back(std::move(axis));
     }
@@ -233,12 +233,10 @@ class SweepReader {
     std::vector<std::uint32_t> parts(points);
     std::iota(parts.begin(), parts.end(), 0U);
     for (std::size_t i = parts.size(); i > 1; --i) std::swap(parts[i - 1], parts[random.below(i)]);
-    Axis axis{leaf.key, {}};
+    LatinAxis axis{leaf.key, leaf.node->where, {}};
     for (const std::uint32_t part : parts) {
       const double share = (part + random.uniform()) / points;
-      std::string word = word_at(range, share);
-      TomlNode node = config::parse_override_value(word, leaf.node->where);
-      axis.values.push_back({leaf.key, std::move(word), std::move(node)});
+      axis.words.push_back(word_at(range, share));
     }
     out_.latin.push_back(std::move(axis));
   }
@@ -257,15 +255,12 @@ class SweepReader {
       out_.keys.push_back(key);
     };
     for (const auto& row : out_.list) {
-      for (const Setting& setting : row) {
-        if (list_keys.insert(setting.key).second) add(setting.key, setting.node.where);
+      for (const ListValue& given : row) {
+        if (list_keys.insert(given.key).second) add(given.key, given.value.node.where);
       }
     }
-    for (const auto* axes : {&out_.grid, &out_.latin}) {
-      for (const Axis& axis : *axes) {
-        if (!axis.values.empty()) add(axis.key, axis.values.front().node.where);
-      }
-    }
+    for (const GridAxis& axis : out_.grid) add(axis.key, axis.values.front().node.where);
+    for (const LatinAxis& axis : out_.latin) add(axis.key, axis.where);
     for (const std::string& text : out_.overrides) {
       const std::string key = text.substr(0, text.find('='));
       if (std::find(out_.keys.begin(), out_.keys.end(), key) == out_.keys.end()) continue;
@@ -279,7 +274,7 @@ class SweepReader {
     }
     double points = static_cast<double>(std::max<std::size_t>(out_.list.size(), 1)) *
                     static_cast<double>(out_.latin_points);
-    for (const Axis& axis : out_.grid) points *= static_cast<double>(axis.values.size());
+    for (const GridAxis& axis : out_.grid) points *= static_cast<double>(axis.values.size());
     if (points * out_.repetitions > static_cast<double>(kMostPoints)) {
       errors_.add(root_.where, fmt::format("[sweep] has {:.0f} points of {} repetitions; allowed "
                                            "are {} runs at most",

@@ -50,8 +50,8 @@ void write_head(JsonWriter& json, const Results& results, const std::vector<Metr
     json.member("label", spec.label);
     json.member("unit", to_text(spec.unit));
     json.member("better", to_text(spec.better));
-    json.member("headline", std::find(headlines.begin(), headlines.end(), metric) !=
-                                headlines.end());
+    json.member("headline",
+                std::find(headlines.begin(), headlines.end(), metric) != headlines.end());
     json.member("meaning", spec.meaning);
     json.end_object();
   }
@@ -65,7 +65,7 @@ void write_point(JsonWriter& json, const Results& results, std::size_t point,
   json.key("settings");
   json.begin_object();
   for (const Setting& setting : plan.point(point)) {
-    json.member(setting.key, std::string_view(setting.word));
+    json.member(setting.key, setting.word);
   }
   json.end_object();
   RunStatus worst = RunStatus::ok;
@@ -103,8 +103,8 @@ void write_point(JsonWriter& json, const Results& results, std::size_t point,
 }
 
 // RFC 4180: quoted where it has to be.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"') out += '"';
@@ -141,9 +141,9 @@ PointValue value_of(const Results& results, std::size_t point, Metric metric) {
 std::vector<Metric> metrics_of(const Results& results) {
   std::vector<Metric> out;
   for (const MetricSpec& spec : experiment::metric_table()) {
-    const bool applies =
-        std::any_of(results.runs.begin(), results.runs.end(),
-                    [&](const Run& run) { return !std::isnan(run.metrics[spec.metric]); });
+    const bool applies = std::any_of(results.runs.begin(), results.runs.end(), [&](const Run& run) {
+      return !std::isnan(run.metrics[spec.metric]);
+    });
     if (applies) out.push_back(spec.metric);
   }
   return out;
@@ -192,9 +192,9 @@ void write_csv(const Results& results, const Write& write) {
     }
     for (std::uint32_t r = 0; r < plan.repetitions; ++r) {
       const Run& run = results.run(point, r);
-      text += fmt::format("{}{},{},{},{},{}", settings, r,
-                          experiment::repetition_seed(plan.seed, r), to_text(run.status),
-                          run.messages, run.completed);
+      text +=
+          fmt::format("{}{},{},{},{},{}", settings, r, experiment::repetition_seed(plan.seed, r),
+                      to_text(run.status), run.messages, run.completed);
       for (const Metric metric : metrics) {
         const double value = run.metrics[metric];
         text += "," + (std::isnan(value) ? "" : experiment::number_text(value));
@@ -223,7 +223,7 @@ std::vector<std::string> table_row(const Results& results, std::size_t point) {
   for (const std::string& key : results.plan.keys) {
     const auto found = std::find_if(given.begin(), given.end(),
                                     [&](const Setting& setting) { return setting.key == key; });
-    row.push_back(found == given.end() ? "-" : found->word);
+    row.emplace_back(found == given.end() ? "-" : found->word);
   }
   for (const Metric metric : headlines_of(results)) {
     row.push_back(value_words(value_of(results, point, metric).mean, spec_of(metric)));

@@ -34,14 +34,15 @@ bool sweeps_files(const sweep::Plan& plan) {
       return true;
     }
   }
-  const auto plugin = [](const sweep::Setting& setting) {
-    return setting.word.find("plugin:") != std::string::npos;
+  const auto plugin = [](const sweep::Value& value) {
+    return value.word.find("plugin:") != std::string::npos;
   };
-  for (const sweep::Axis& axis : plan.grid) {
+  for (const sweep::GridAxis& axis : plan.grid) {
     if (std::any_of(axis.values.begin(), axis.values.end(), plugin)) return true;
   }
   return std::any_of(plan.list.begin(), plan.list.end(), [&](const auto& row) {
-    return std::any_of(row.begin(), row.end(), plugin);
+    return std::any_of(row.begin(), row.end(),
+                       [&](const sweep::ListValue& given) { return plugin(given.value); });
   });
 }
 
@@ -106,8 +107,7 @@ experiment::WorkUnit SweepTasks::unit(std::size_t task) const {
 }
 
 std::string SweepTasks::name(std::size_t task) const {
-  return fmt::format("{}, repetition {}", plan_.point_text(point(task)),
-                     task / point_keys_.size());
+  return fmt::format("{}, repetition {}", plan_.point_text(point(task)), task / point_keys_.size());
 }
 
 std::uint64_t SweepTasks::task_key(std::size_t task) const {
@@ -121,8 +121,8 @@ TaskRecord SweepTasks::execute(std::size_t task, const std::atomic<bool>& stop) 
   const PreparedScenario prepared = prepared_point(plan_, point(task), reader_);
   RunControl control;
   control.stop = &stop;
-  const ScenarioRun run = run_scenario(prepared, prepared.scenario.cc,
-                                       seeds_[task / point_keys_.size()], control);
+  const ScenarioRun run =
+      run_scenario(prepared, prepared.scenario.cc, seeds_[task / point_keys_.size()], control);
   return {run.end == RunEnd::stopped ? "" : result_text(run.result), run.result.hops};
 }
 

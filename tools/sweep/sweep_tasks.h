@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "control/sweep/plan.h"
@@ -29,7 +30,7 @@ class SweepTasks final : public TaskList {
   TaskRecord execute(std::size_t task, const std::atomic<bool>& stop) const override;
   std::string keep(std::size_t task, std::string_view record) override;
 
-  const std::vector<sweep::Run>& runs() const { return runs_; }
+  // What has come in; this list is of no use afterwards.
   std::vector<sweep::Run> take_runs() { return std::move(runs_); }
   const std::map<std::size_t, std::string>& reasons() const { return reasons_; }
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <functional>
-#include <limits>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -13,7 +14,6 @@
 #include "cc/registry.h"
 #include "dataplane/base/hash.h"
 #include "dataplane/config/keys/scenario_keys.h"
-#include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tools {
 
@@ -21,10 +21,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The library's hash, for hundreds of megabytes where the program is built for debugging.
+// Piece by piece, by the library's hash: this program has hundreds of megabytes where it is built
+// for debugging.
 std::uint64_t content_key(const std::string& path) {
-  return std::hash<std::string>()(
-      config::read_text_file(path, std::numeric_limits<std::size_t>::max()).value);
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string piece(kPieceBytes, '\0');
+  ContentHash hash;
+  while (file) {
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    const std::string_view read(piece.data(), static_cast<std::size_t>(file.gcount()));
+    if (!read.empty()) hash.number(std::hash<std::string_view>()(read));
+  }
+  return hash.value();
 }
 
 // The file, or where there is none the files NAME.*: traces of Chakra are one a rank.

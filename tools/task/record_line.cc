@@ -23,6 +23,8 @@ bool take_word(std::string_view& text, std::string_view word) {
 
 bool take_hex(std::string_view& text, std::uint64_t& out) {
   if (text.size() < kHexDigits) return false;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  if (text.substr(0, kHexDigits).find_first_not_of(kDigits) != std::string_view::npos) return false;
   const char* const end = text.data() + kHexDigits;
   if (std::from_chars(text.data(), end, out, 16).ptr != end) return false;
   text.remove_prefix(kHexDigits);

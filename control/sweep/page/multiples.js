@@ -37,7 +37,7 @@
     if (all.length === 0) return;
     var figure = document.createElement("figure");
     box.appendChild(figure);
-    var width = 400, height = 250, left = 70, right = width - 12, top = 34, bottom = height - 44;
+    var width = 400, height = 250, left = 78, right = width - 12, top = 34, bottom = height - 44;
     var svg = Draw.canvas(figure, width, height, metric.label + " over " + x.key +
         (by ? ", by " + by.key : "") + "; the figures are in the table below.");
     var values = all.map(function (d) { return d.value; });

@@ -46,6 +46,7 @@ var Sweep = (function () {
     if (value === null || value === undefined) return "-";
     if (unit === "share") return Page.digits(value * 100, 3) + " %";
     if (Page.scales[unit]) return Page.quantity(value, unit);
+    if (unit === "packets") return Page.digits(value, 3) + " pkt";
     return Page.digits(value, 3) + (unit ? " " + unit : "");
   }
   return { results: results, axes: axes, axis: axis, words: words };

@@ -129,12 +129,13 @@ TEST_CASE("shares: an experiment goes on by the runs it has kept, also when it g
 TEST_CASE("shares: a cancelled share keeps what is over, and goes on", "[cli]") {
   const ShareTest test;
   test.folder.write("tiny.toml", kShared);
-  const Strings words{"ab", "tiny.toml", "--share", "1/2", "--records", "kept", "--jobs", "1",
-                      "--set", "scenario.moe.workload.message_bytes=1GB"};
+  const Strings words{
+      "ab",   "tiny.toml", "--share", "1/2",   "--records",
+      "kept", "--jobs",    "1",       "--set", "scenario.moe.workload.message_bytes=1GB"};
   Command command(test.folder, words);
-  while (command.running() && !(test.folder.has("kept/1-of-2.jsonl") &&
-                                test.folder.read("kept/1-of-2.jsonl").find('\n') !=
-                                    std::string::npos)) {
+  while (command.running() &&
+         !(test.folder.has("kept/1-of-2.jsonl") &&
+           test.folder.read("kept/1-of-2.jsonl").find('\n') != std::string::npos)) {
     ::usleep(1000);
   }
   command.signal(SIGTERM);
@@ -175,7 +176,7 @@ TEST_CASE("sweep: bad keys and values are refused with their place before the fi
     CHECK(test.folder.list() == Strings{"small.toml"});
   };
   refused("[sweep.grid]\nfabric.hots = [4, 5]\n", "small.toml:11:");
-  refused("[sweep.grid]\nfabric.hosts = [5, 0]\n", "small.toml:11:19: fabric.hosts = 0");
+  refused("[sweep.grid]\nfabric.hosts = [5, 0]\n", "small.toml:11:20: fabric.hosts = 0");
   refused("[sweep.grid]\nfabric.hosts = 5\n", "expected a list of values");
   refused("[sweep.grid]\nfabric.hosts = [5, 5]\n", "given twice");
   refused("[sweep.grid]\nseed = [5, 6]\n", "cannot be swept");
@@ -190,14 +191,14 @@ TEST_CASE("sweep: bad keys and values are refused with their place before the fi
 TEST_CASE("plan: the commands of all shares, and Slurm's script", "[cli]") {
   const ShareTest test;
   test.folder.write("tiny.toml", kShared);
-  const Outcome lines = test.run({"plan", "tiny.toml", "--shares", "3", "--set", "repetitions=1"});
+  const Outcome lines = test.run({"plan", "tiny.toml", "--shares", "3", "--set", "repetitions=2"});
   REQUIRE(lines.code == 0);
   std::istringstream in(lines.out);
   std::string line;
   int shares = 0;
   while (std::getline(in, line)) {
     ++shares;
-    CHECK_THAT(line, Contains("paceline ab tiny.toml --set repetitions=1 --share " +
+    CHECK_THAT(line, Contains("paceline ab tiny.toml --set repetitions=2 --share " +
                               std::to_string(shares) + "/3 --records tiny.records --jobs 1"));
   }
   CHECK(shares == 3);

@@ -77,8 +77,9 @@ void shuffle(std::vector<T>& items, Random& random) {
 
 TEST_CASE("records: a double comes back bit for bit", "[records]") {
   Random random(1);
-  std::vector<double> values{0.0,  -0.0,    1e22,   9007199254740993.0, 5e-324, 1.7976931348623157e308,
-                             0.1,  -1.0 / 3, 1e16,  123456789012345680.0, INFINITY, -INFINITY};
+  std::vector<double> values{
+      0.0, -0.0,     1e22, 9007199254740993.0,   5e-324,   1.7976931348623157e308,
+      0.1, -1.0 / 3, 1e16, 123456789012345680.0, INFINITY, -INFINITY};
   for (int i = 0; i < 100'000; ++i) values.push_back(std::bit_cast<double>(random.next()));
   for (const double value : values) {
     const double back = exact_number_of(nlohmann::json::parse(exact_number_text(value)));
@@ -116,8 +117,7 @@ TEST_CASE("records: a run's result, distribution and series come back", "[record
       made.add(1 + random.below(1ULL << random.below(40)),
                Picos{static_cast<std::int64_t>(1000 + random.below(1ULL << 50))}, Picos{1000});
     }
-    const auto back =
-        distribution_from(nlohmann::json::parse(distribution_text(made)));
+    const auto back = distribution_from(nlohmann::json::parse(distribution_text(made)));
     experiment::ArmDetail before;
     experiment::ArmDetail after;
     before.distribution = made;
@@ -201,8 +201,8 @@ TEST_CASE("shares: every task is in one, and each group is spread over all", "[r
   }
 }
 
-// Files of random shares, their records in random order, some of them twice, some lost; then what is
-// missing is executed. The result is that of one machine.
+// Files of random shares, their records in random order, some of them twice, some lost; then what
+// is missing is executed. The result is that of one machine.
 TEST_CASE("gather: any files of a plan's records give the result of one machine", "[records]") {
   constexpr std::size_t kTasks = 120;
   const std::uint64_t expected = whole_hash(kTasks);
@@ -270,12 +270,11 @@ TEST_CASE("kept runs: what is known is taken, everything else is left alone", "[
   const Folder folder;
   NumberTasks tasks(10);
   const std::string last = line_of(tasks, 3, program_key());
-  const std::string file = folder.path(
-      folder.write("runs.jsonl", line_of(tasks, 1, program_key()) + "\n{}\n" +
-                                     line_of(NumberTasks(10, 2), 2, program_key()) +
-                                     // Of a longer list: the task is the same.
-                                     line_of(NumberTasks(20), 7, program_key()) +
-                                     last.substr(0, last.size() - 5)));
+  const std::string file = folder.path(folder.write(
+      "runs.jsonl",
+      line_of(tasks, 1, program_key()) + "\n{}\n" + line_of(NumberTasks(10, 2), 2, program_key()) +
+          // Of a longer list: the task is the same.
+          line_of(NumberTasks(20), 7, program_key()) + last.substr(0, last.size() - 5)));
   {
     KeptTasks kept(tasks);
     CHECK(kept.take_known(file) == "");
