@@ -283,8 +283,10 @@ def cost(setting, mpi):
 def interrupt(setting, mpi):
     """Ctrl-C, and a time limit: what is finished is kept, nobody is left, the same command goes on."""
     expected = setting.alone()
+    # As the book says: else Open MPI kills after a second, which a busy machine may not find enough.
+    patient = mpi.words(4, "--mca", "odls_base_sigkill_timeout", "20")
     for number in (signal.SIGINT, signal.SIGTERM):
-        with Ranks(setting.folder, mpi.words(4) + setting.league("--jobs", "1")) as ranks:
+        with Ranks(setting.folder, patient + setting.league("--jobs", "1")) as ranks:
             before = lines_of(setting.folder / "runs.jsonl")
             ranks.wait_for("some records", lambda: lines_of(setting.folder / "runs.jsonl") >= before + 4)
             begin = time.monotonic()

@@ -53,6 +53,12 @@ class Installed(unittest.TestCase):
                      f"{OPTIONS.libraries}/libpaceline-verbs.so", f"{OPTIONS.libraries}/libpaceline-files.so"):
             self.assertTrue((self.usr / name).is_file(), name)
 
+    def test_modules_of_each_mpi(self):
+        for mpi in ("openmpi", "mpich"):
+            built = (pathlib.Path(OPTIONS.build) / f"lib/paceline-{mpi}.so").is_file()
+            self.assertEqual(built, shutil.which(f"mpicc.{mpi}") is not None, mpi)
+            self.assertEqual(built, (self.usr / OPTIONS.libraries / f"paceline-{mpi}.so").is_file(), mpi)
+
     def test_the_book_is_whole(self):
         checker = pathlib.Path(__file__).resolve().parents[1] / "architecture/book.py"
         done = subprocess.run([sys.executable, "-B", str(checker), "--root", str(self.usr / "share/doc/paceline")],

@@ -52,6 +52,19 @@ TEST_CASE("jobs share the remaining work, but a unit is not divided") {
   CHECK(progress.estimate(14).seconds_left == Approx(6));
 }
 
+TEST_CASE("workers that come shorten what is left, those that go lengthen it") {
+  Progress progress(std::vector<WorkUnit>(9), 1);
+  progress.start(0, 0);
+  progress.finish(0, 10);
+  CHECK(progress.estimate(10).seconds_left == Approx(80));
+  progress.set_jobs(4);
+  CHECK(progress.estimate(10).seconds_left == Approx(20));
+  progress.set_jobs(3);
+  CHECK(progress.estimate(10).seconds_left == Approx(30));
+  progress.set_jobs(0);  // never none
+  CHECK(progress.estimate(10).seconds_left == Approx(80));
+}
+
 TEST_CASE("a unit that takes longer than expected never makes time left zero or negative") {
   Progress progress({{0, 1}, {0, 1}}, 1);
   progress.start(0, 0);

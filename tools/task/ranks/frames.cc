@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kProofCharacters = 64;
 constexpr std::size_t kFullFrame = std::size_t{1} << 20;  // no record is added to one of this size
-constexpr std::size_t kMostReason = 4096;
 
 class FrameWriter {
  public:
@@ -176,10 +175,7 @@ std::string to_frame(const Finish& value) {
 }
 
 std::string to_frame(const Stop& value) {
-  return FrameWriter(FrameKind::stop)
-      .number(std::uint8_t{value.whole})
-      .text(value.reason.substr(0, kMostReason))
-      .finish();
+  return FrameWriter(FrameKind::stop).number(std::uint8_t{value.whole}).finish();
 }
 
 std::string to_frames(const DoneTasks& value) {
@@ -268,12 +264,9 @@ std::optional<Finish> to_finish(std::string_view payload) {
 
 std::optional<Stop> to_stop(std::string_view payload) {
   PayloadReader in(payload);
-  Stop value;
   const auto whole = in.number<std::uint8_t>();
   in.check(whole <= 1);
-  value.whole = whole == 1;
-  value.reason = in.text(kMostReason);
-  return in.finish(std::move(value));
+  return in.finish(Stop{whole == 1});
 }
 
 }  // namespace paceline::tools

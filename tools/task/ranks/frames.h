@@ -119,7 +119,6 @@ struct Finish {
 // The command ends here.
 struct Stop {
   bool whole = false;  // every rank has lived to see it
-  std::string reason;  // empty: this rank is not to blame
 };
 
 std::string to_frame(const Challenge& value);

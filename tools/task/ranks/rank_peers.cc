@@ -26,7 +26,7 @@ namespace paceline::tools {
 namespace {
 
 constexpr std::size_t kMostStrangers = 256;
-constexpr double kStrangerSeconds = 60;  // a rank that is stopped meanwhile comes again
+constexpr double kStrangerSeconds = 60;  // to show that one belongs here
 constexpr rlim_t kSpareDescriptors = 256;
 
 void allow_descriptors(std::uint32_t ranks) {
@@ -123,15 +123,15 @@ void RankPeers::send(std::uint32_t rank, std::string_view frames) {
   if (peer.socket.has_unsent()) watch(peer, EPOLL_CTL_MOD);
 }
 
-void RankPeers::drop(std::uint32_t rank, const std::string& reason) {
+void RankPeers::drop(std::uint32_t rank) {
   const int descriptor = by_rank_.at(rank);
-  peers_.at(descriptor).socket.send(to_frame(Stop{false, reason}), cost_);
+  peers_.at(descriptor).socket.send(to_frame(Stop{false}), cost_);
   by_rank_.erase(rank);
   peers_.erase(descriptor);
 }
 
 void RankPeers::stop_all(bool whole, double seconds) {
-  const std::string stop = to_frame(Stop{whole, {}});
+  const std::string stop = to_frame(Stop{whole});
   const double until = wall_seconds() + seconds;
   for (auto& [descriptor, peer] : peers_) {
     if (peer.proven) peer.socket.send(stop, cost_);

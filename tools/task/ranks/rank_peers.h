@@ -45,8 +45,8 @@ class RankPeers {
 
   // To a rank that is here. One that is gone is reported by the next wait().
   void send(std::uint32_t rank, std::string_view frames);
-  // Says why; no `gone` follows.
-  void drop(std::uint32_t rank, const std::string& reason);
+  // The command ends for this rank; no `gone` follows.
+  void drop(std::uint32_t rank);
   // Tells all ranks that the command has ended, and waits at most `seconds` for them to hear it.
   // `whole`: Stop::whole.
   void stop_all(bool whole, double seconds);

@@ -211,7 +211,7 @@ std::string TaskServer::difference(const Current& current, std::uint32_t rank,
 
 void TaskServer::drop(Current& current, std::uint32_t rank, const std::string& reason) {
   const std::string text = fmt::format("{} {}", peers_.name(rank), reason);
-  peers_.drop(rank, reason);
+  peers_.drop(rank);
   gone_.insert(rank);
   if (const auto worker = current.workers.find(rank); worker != current.workers.end()) {
     current.course.handout().lose(worker->second, text);
