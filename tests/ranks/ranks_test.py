@@ -22,8 +22,9 @@ PATIENCE = 120  # seconds for one command
 MARK = "PACELINE_RANKS_TEST"
 
 # Ten seconds of one core, in 48 runs.
-LEAGUE = ("league", str(ROOT / "configs/league.toml"), "--quick", "--no-page", "--only", "incast,ring", "--entries",
-          "dcqcn-paper,swift,cadence", "--repetitions", "8")
+LEAGUE = ("league", str(ROOT / "configs/league.toml"), "--quick", "--no-page")
+SIZE = {"--only": "incast,ring", "--entries": "dcqcn-paper,swift,cadence", "--repetitions": "8", "--jobs": "1",
+        "--out": "results.json", "--runs": "runs.jsonl"}
 
 
 class Skip(Exception):
@@ -162,14 +163,15 @@ class Setting:
         self.paceline = paceline
         self.rank_tasks = rank_tasks
 
-    def league(self, *more):
-        return [self.paceline, *LEAGUE, "--out", "results.json", "--runs", "runs.jsonl", *more]
+    def league(self, **others):
+        options = SIZE | {f"--{name}": value for name, value in others.items()}
+        return [self.paceline, *LEAGUE, *(word for option in options.items() for word in option)]
 
     def alone(self):
         """The results of --jobs 1."""
         folder = self.folder / "alone"
         folder.mkdir()
-        done = subprocess.run(self.league("--jobs", "1"), cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
+        done = subprocess.run(self.league(), cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
                               check=False)
         check(done.returncode == 0, done.stdout + done.stderr)
         return (folder / "results.json").read_bytes()
@@ -182,7 +184,7 @@ class Setting:
 def equal(setting, mpi):
     """Eight ranks: the bytes of --jobs 1; rank 0 alone writes and prints."""
     expected = setting.alone()
-    with Ranks(setting.folder, mpi.words(8) + setting.league("--jobs", "1")) as ranks:
+    with Ranks(setting.folder, mpi.words(8) + setting.league()) as ranks:
         text = ranks.end()
     setting.same(expected, text)
     check(text.count("league league (quick)") == 1, f"more than one rank prints\n{text}")
@@ -192,7 +194,7 @@ def equal(setting, mpi):
 def killed(setting, mpi):
     """One of eight ranks dies in the middle: its tasks are done elsewhere."""
     expected = setting.alone()
-    with Ranks(setting.folder, mpi.words(8) + setting.league("--jobs", "1")) as ranks:
+    with Ranks(setting.folder, mpi.words(8) + setting.league()) as ranks:
         ranks.wait_for("some records", lambda: lines_of(setting.folder / "runs.jsonl") >= 4)
         os.kill(ranks.ranks()[5], signal.SIGKILL)
         text = ranks.end()
@@ -203,7 +205,7 @@ def killed(setting, mpi):
 def killed_above(setting, mpi):
     """The process that MPI has started dies: mpirun can be told to let the others live."""
     expected = setting.alone()
-    with Ranks(setting.folder, mpi.words(8, *mpi.recover) + setting.league("--jobs", "1")) as ranks:
+    with Ranks(setting.folder, mpi.words(8, *mpi.recover) + setting.league()) as ranks:
         ranks.wait_for("some records", lambda: lines_of(setting.folder / "runs.jsonl") >= 4)
         os.kill(ranks.ranks(started=True)[5], signal.SIGKILL)
         ranks.wait()
@@ -215,12 +217,12 @@ def killed_above(setting, mpi):
 def ended_by_mpirun(setting, mpi):
     """Without that option mpirun ends all ranks; the same command goes on where it was."""
     expected = setting.alone()
-    with Ranks(setting.folder, mpi.words(8) + setting.league("--jobs", "1")) as ranks:
+    with Ranks(setting.folder, mpi.words(8) + setting.league()) as ranks:
         ranks.wait_for("some records", lambda: lines_of(setting.folder / "runs.jsonl") >= 4)
         os.kill(ranks.ranks(started=True)[5], signal.SIGKILL)
         ranks.wait()
     kept = lines_of(setting.folder / "runs.jsonl")
-    with Ranks(setting.folder, mpi.words(8) + setting.league("--jobs", "1")) as ranks:
+    with Ranks(setting.folder, mpi.words(8) + setting.league()) as ranks:
         text = ranks.end()
     setting.same(expected, text)
     check(re.search(rf"{kept} of 48 runs are in runs.jsonl", text), text)
@@ -230,7 +232,7 @@ def stopped(setting, mpi):
     """A rank that is stopped holds nobody up."""
     expected = setting.alone()
     seconds = float(os.environ.get("PACELINE_STOP_SECONDS", "6"))
-    with Ranks(setting.folder, mpi.words(8) + setting.league("--jobs", "1")) as ranks:
+    with Ranks(setting.folder, mpi.words(8) + setting.league()) as ranks:
         ranks.wait_for("some records", lambda: lines_of(setting.folder / "runs.jsonl") >= 4)
         rank = ranks.ranks()[3]
         begin = time.monotonic()
@@ -283,10 +285,10 @@ def cost(setting, mpi):
 def interrupt(setting, mpi):
     """Ctrl-C, and a time limit: what is finished is kept, nobody is left, the same command goes on."""
     expected = setting.alone()
-    # As the book says: else Open MPI kills after a second, which a busy machine may not find enough.
-    patient = mpi.words(4, "--mca", "odls_base_sigkill_timeout", "20")
+    # Seconds from Ctrl-C to SIGTERM and from there to SIGKILL: one may not do on a busy machine.
+    patient = mpi.words(4, "--mca", "odls_base_sigkill_timeout", "3")
     for number in (signal.SIGINT, signal.SIGTERM):
-        with Ranks(setting.folder, patient + setting.league("--jobs", "1")) as ranks:
+        with Ranks(setting.folder, patient + setting.league()) as ranks:
             before = lines_of(setting.folder / "runs.jsonl")
             ranks.wait_for("some records", lambda: lines_of(setting.folder / "runs.jsonl") >= before + 4)
             begin = time.monotonic()
@@ -302,7 +304,7 @@ def interrupt(setting, mpi):
         check(re.search(r"interrupted: \d+ of 48 runs are kept", text), text)
         check(not (setting.folder / "results.json").exists(), "results of an interrupted league")
         print(f"{number.name}: ended after {took:.1f} s")
-    with Ranks(setting.folder, mpi.words(4) + setting.league("--jobs", "1")) as ranks:
+    with Ranks(setting.folder, mpi.words(4) + setting.league()) as ranks:
         text = ranks.end()
     setting.same(expected, text)
 
@@ -319,16 +321,14 @@ def bad_input(setting, mpi):
         check(len(re.findall(pattern, text)) == times, f"not {times} times '{pattern}'\n{text}")
 
     refused([setting.paceline, "league", "missing.toml"], 2, r"paceline: error: missing.toml: ")
-    refused(setting.league("--only", "nothing"), 2, r"paceline: error: .*nothing")
+    refused(setting.league(only="nothing"), 2, r"paceline: error: .*nothing")
     # Ranks of one command, each with its own options.
-    league = setting.league("--jobs", "1")
-    others = [":", "-n", "1", *setting.league("--jobs", "1", "--repetitions", "7")]
-    refused([*league, *others], 2, r"rank 3 on \S+ has 42 runs to do and rank 0 has 48")
-    others = [":", "-n", "1", *setting.league("--jobs", "1", "--entries", "dcqcn-paper,swift,timely")]
-    refused([*league, *others], 2, r"rank 3 on \S+ has other files, plug-ins or options than rank 0 for scenario")
+    others = [":", "-n", "1", *setting.league(repetitions="7")]
+    refused([*setting.league(), *others], 2, r"rank 3 on \S+ has 42 runs to do and rank 0 has 48")
+    others = [":", "-n", "1", *setting.league(entries="dcqcn-paper,swift,timely")]
+    refused([*setting.league(), *others], 2, r"rank 3 on \S+ has other files, plug-ins or options than rank 0 for scenario")
     check(not (setting.folder / "results.json").exists(), "results")
-    full = [setting.paceline, *LEAGUE, "--out", "results.json", "--runs", "/dev/full", "--jobs", "1"]
-    refused(full, 2, r"/dev/full: cannot be written: No space left on device")
+    refused(setting.league(runs="/dev/full"), 2, r"/dev/full: cannot be written: No space left on device")
 
 
 def environment(setting, mpi):
@@ -415,7 +415,7 @@ def machines(setting, mpi):
     """Eight ranks on four machines that have only TCP between them: one is killed, one stopped."""
     expected = setting.alone()
     with Machines(setting.folder) as four:
-        words = four.words(mpi, 8) + setting.league("--jobs", "1")
+        words = four.words(mpi, 8) + setting.league()
         with Ranks(setting.folder, words) as ranks:
             ranks.wait_for("some records", lambda: lines_of(setting.folder / "runs.jsonl") >= 4)
             found = ranks.ranks()
