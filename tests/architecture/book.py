@@ -25,7 +25,7 @@ BUDGET = {
     "docs/api.md": 500,
     "docs/architecture.md": 1820,
     "docs/daemon.md": 1835,
-    "docs/experiments.md": 2200,
+    "docs/experiments.md": 2640,
     "docs/fidelity.md": 2010,
     "docs/jobs.md": 2460,
     "docs/neighbour.md": 710,

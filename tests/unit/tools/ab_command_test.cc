@@ -8,6 +8,7 @@
 
 #include "control/experiment/results_file.h"
 #include "tests/unit/tools/command.h"
+#include "tests/unit/tools/tiny_experiment.h"
 
 namespace paceline::tools {
 namespace {
@@ -15,26 +16,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Strings = std::vector<std::string>;
 
-const std::string kExperiment = R"(schema = 1
-name = "tiny"
-seed = 3
-repetitions = 3
-[[arm]]
-name = "dcqcn"
-algorithm = "dcqcn"
-profile = "paper"
-[[arm]]
-name = "cadence"
-algorithm = "cadence"
-[common.fabric]
-hosts = 4
-[[scenario]]
-name = "incast"
-workload = { kind = "incast", fan_in = 3, message_bytes = "200kB", start_jitter = "1us" }
-[[scenario]]
-name = "moe"
-workload = { kind = "all_to_all", message_bytes = "50kB", skew = 1.0, start_jitter = "5us" }
-)";
+const std::string kExperiment(kTinyExperiment);
 
 TEST_CASE("ab: any number of jobs writes the same bytes", "[cli][threads]") {
   const Folder folder;
