@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/html_text.h"
+#include "control/experiment/page/html_text.h"
 #include "control/sweep/page_assets.h"
 
 namespace paceline::sweep {

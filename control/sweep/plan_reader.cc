@@ -10,10 +10,10 @@
 #include <set>
 #include <utility>
 
-#include "control/league/settings_text.h"
+#include "control/league/plan/settings_text.h"
 #include "control/sweep/plan.h"
-#include "dataplane/base/math.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/math.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/scenario/document.h"
 #include "dataplane/config/scenario/table_rows.h"
 #include "dataplane/config/toml/quantity.h"

@@ -6,8 +6,8 @@ CHECKED = ("cc", "control", "dataplane", "tools")
 # Who may include whom. An entry is a room without its sub-rooms, a room with them as "room/*", or a header
 # given without ".h" as "room/header".
 BASE_FOR_CC = (
-    "dataplane/base/units", "dataplane/base/psn", "dataplane/base/random", "dataplane/base/math",
-    "dataplane/base/control_messages", "dataplane/base/int_stack",
+    "dataplane/base/units", "dataplane/base/protocol/psn", "dataplane/base/numbers/random", "dataplane/base/numbers/math",
+    "dataplane/base/protocol/control_messages", "dataplane/base/protocol/int_stack",
 )
 FABRIC = (
     "dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire",
@@ -63,7 +63,7 @@ MAY_INCLUDE = {
     ),
     # Addresses in a testbed file are read by the one parser there is.
     "dataplane/config/testbed": (
-        "cc", "dataplane/base", "dataplane/wire/addresses", "dataplane/config", "dataplane/config/toml",
+        "cc", "dataplane/base", "dataplane/wire/headers/addresses", "dataplane/config", "dataplane/config/toml",
         "dataplane/config/keys", "dataplane/config/scenario",
     ),
     "dataplane/pacing": ("dataplane/base", "dataplane/telemetry"),
@@ -180,7 +180,7 @@ MAY_INCLUDE = {
     "dataplane/verbs": ("dataplane/base", "dataplane/attach", "dataplane/verbs/memory"),
     "dataplane/verbs/memory": ("dataplane/base", "dataplane/attach"),
     "dataplane/verbs/files": (
-        "dataplane/attach", "dataplane/verbs/session", "dataplane/verbs/settings",
+        "dataplane/attach", "dataplane/verbs/service_link/session", "dataplane/verbs/service_link/settings",
     ),
     # pacelined: puts its rooms together. It speaks to the service by the control protocol and reads
     # its segment; it knows no engine.
@@ -199,10 +199,10 @@ MAY_INCLUDE = {
     ),
     "control/daemon/process": ("control/daemon/service_link", "dataplane/attach", "dataplane/base"),
     "control/daemon/service_link": (
-        "control/experiment/json_reader", "dataplane/attach", "dataplane/base",
+        "control/experiment/text/json_reader", "dataplane/attach", "dataplane/base",
         "dataplane/service/protocol/control_protocol",
     ),
-    "control/daemon/store": ("control/experiment/json_reader", "dataplane/attach"),
+    "control/daemon/store": ("control/experiment/text/json_reader", "dataplane/attach"),
     "control/daemon/telemetry": (
         "cc", "control/daemon/api", "control/daemon/service_link", "dataplane/attach",
         "dataplane/base", "dataplane/telemetry",
@@ -211,10 +211,10 @@ MAY_INCLUDE = {
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.
     "control/daemon/api": (
-        "cc/nearest_name", "dataplane/base", "dataplane/config/record", "dataplane/attach/aside",
-        "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors", "control/daemon/api/stream",
+        "cc/nearest_name", "dataplane/base", "dataplane/config/record", "dataplane/attach/descriptors/aside",
+        "dataplane/attach/descriptors/descriptor", "dataplane/attach/descriptors/foreign_descriptors", "control/daemon/api/stream",
     ),
-    "control/daemon/api/stream": ("dataplane/attach/aside", "dataplane/attach/foreign_descriptors"),
+    "control/daemon/api/stream": ("dataplane/attach/descriptors/aside", "dataplane/attach/descriptors/foreign_descriptors"),
     # What is wrong, and where, from what the edge knows: neither emulator nor engine.
     "control/diagnosis": ("dataplane/base",),
     "control/experiment": ("cc", "dataplane/base", "dataplane/config/*"),
@@ -226,7 +226,7 @@ MAY_INCLUDE = {
     "control/league": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
     # One scenario over many values of its keys: plan, figures, page; runs nothing itself.
     "control/sweep": (
-        "dataplane/base", "dataplane/config/*", "control/experiment", "control/league/settings_text",
+        "dataplane/base", "dataplane/config/*", "control/experiment", "control/league/plan/settings_text",
     ),
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
     "control/tuner": ("cc", "dataplane/base", "dataplane/config/*", "control/experiment"),
@@ -370,7 +370,7 @@ FORBIDDEN = (
         "where": ("",),
         # A program's wait for completions: how long a yield took tells whether the next is worth it.
         "allowed": ("dataplane/driver/", "tools/", "control/daemon/main.cc",
-                    "dataplane/verbs/empty_poll.cc"),
+                    "dataplane/verbs/data_path/empty_poll.cc"),
         "instead": "time is an argument; clocks belong to dataplane/driver, tools and main()",
     },
     {
@@ -385,14 +385,14 @@ FORBIDDEN = (
         "pattern": r"#\s*include\s*<random>|\bstd\s*::\s*\w+_distribution\b|\bstd\s*::\s*random_device\b",
         "where": ("cc/", "dataplane/"),
         "allowed": (),
-        "instead": "use dataplane/base/random.h",
+        "instead": "use dataplane/base/numbers/random.h",
     },
     {
         "what": "libm beyond sqrt, whose last bit differs between machines",
         "pattern": r"(?:\bstd\s*::\s*|(?<![\w>:])::\s*)" + LIBM,
         "where": ("cc/", "dataplane/"),
         "allowed": (),
-        "instead": "use dataplane/base/math.h",
+        "instead": "use dataplane/base/numbers/math.h",
     },
     {
         "what": "libm beyond sqrt, whose last bit differs between machines",
@@ -400,14 +400,14 @@ FORBIDDEN = (
         "only_if": r"#\s*include\s*<(?:cmath|math\.h)>",
         "where": ("cc/", "dataplane/"),
         "allowed": (),
-        "instead": "use dataplane/base/math.h",
+        "instead": "use dataplane/base/numbers/math.h",
     },
     {
         "what": "rand(), which has hidden state",
         "pattern": r"\b(?:std\s*::\s*)?s?rand\s*\(",
         "where": ("",),
         "allowed": (),
-        "instead": "randomness is passed in and seeded: dataplane/base/random.h",
+        "instead": "randomness is passed in and seeded: dataplane/base/numbers/random.h",
     },
 ) + tuple(
     {

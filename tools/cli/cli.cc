@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "control/experiment/progress.h"
-#include "control/experiment/reproduce.h"
+#include "control/experiment/results/reproduce.h"
 #include "dataplane/base/text/printable.h"
 
 namespace paceline::tools {

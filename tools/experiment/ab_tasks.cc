@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "control/experiment/json_reader.h"
+#include "control/experiment/text/json_reader.h"
 #include "dataplane/base/hash.h"
 #include "tools/run/run_record.h"
 #include "tools/task/input_keys.h"

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "control/league/bounds.h"
-#include "control/league/page.h"
+#include "control/league/page/page.h"
 #include "control/league/results.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"

@@ -7,7 +7,7 @@
 
 #include "control/experiment/design.h"
 #include "control/league/cell.h"
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 #include "tools/run/scenario_run.h"
 #include "tools/task/task_list.h"
 

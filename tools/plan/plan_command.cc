@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/reproduce.h"
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/reproduce.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/config/scenario/document.h"
 #include "tools/cli/cli.h"
 #include "tools/plan/planned_command.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/reproduce.h"
+#include "control/experiment/results/reproduce.h"
 #include "dataplane/config/command_line.h"
 #include "dataplane/config/scenario/document.h"
 #include "dataplane/config/toml/toml_tree.h"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "control/sweep/page.h"
 #include "control/sweep/results.h"
 #include "dataplane/base/hash.h"

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "control/experiment/design.h"
-#include "control/experiment/json_reader.h"
-#include "control/league/settings_text.h"
+#include "control/experiment/text/json_reader.h"
+#include "control/league/plan/settings_text.h"
 #include "dataplane/base/hash.h"
 #include "dataplane/config/keys/scenario_keys.h"
 #include "tools/run/run_record.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "control/sweep/results.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tests/unit/tools/command.h"
 #include "tools/cli/cli.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dataplane/base/hash.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/tools/command.h"
 #include "tools/run/run_record.h"
 #include "tools/task/input_keys.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/base/text/comma_list.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/scenario/plugin_load.h"
@@ -180,7 +180,8 @@ void add_collective_tune(CLI::App& parent, int& exit_code) {
       "A model of latency and bandwidth, fitted to the fabric, ranks the schedules; the best are\n"
       "emulated and their settings searched, one at a time. Never slower than the default\n"
       "schedule, which is always emulated. Where switches hash, each of these is emulated with\n"
-      "planned source ports too. gain: share of the default's time that is saved. mpirun starts it\n"
+      "planned source ports too. gain: share of the default's time that is saved. mpirun starts "
+      "it\n"
       "on many processes and machines, as it does `paceline league`.\n"
       "Examples:\n"
       "  paceline collective tune --set fabric.hosts=16 --sizes '4KiB..1MiB step x16'\n"

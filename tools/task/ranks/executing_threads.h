@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "tools/task/ranks/frames.h"
 #include "tools/task/task_list.h"
 

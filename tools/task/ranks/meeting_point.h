@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tools {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "tools/task/ranks/frames.h"
 #include "tools/task/ranks/rank_socket.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "tools/task/ranks/frames.h"
 
 namespace paceline::tools {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "control/experiment/reproduce.h"
+#include "control/experiment/results/reproduce.h"
 #include "dataplane/base/text/printable.h"
 #include "tools/task/ranks/rank_team.h"
 #include "tools/task/task_threads.h"
