@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "dataplane/base/control_messages.h"
+#include "dataplane/base/protocol/control_messages.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::cc {

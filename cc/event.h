@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "dataplane/base/control_messages.h"
-#include "dataplane/base/int_stack.h"
+#include "dataplane/base/protocol/control_messages.h"
+#include "dataplane/base/protocol/int_stack.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::cc {

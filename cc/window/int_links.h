@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "cc/event.h"
-#include "dataplane/base/int_stack.h"
+#include "dataplane/base/protocol/int_stack.h"
 
 namespace paceline::cc {
 

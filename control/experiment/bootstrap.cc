@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "control/experiment/statistics.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::experiment {
 

@@ -8,7 +8,7 @@
 
 #include "control/experiment/number_text.h"
 #include "control/experiment/statistics.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::experiment {
 namespace {

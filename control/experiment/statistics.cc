@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "control/experiment/bootstrap.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::experiment {
 namespace {

@@ -1,10 +1,10 @@
 // Inference for paired experiments. The datum is one repetition (a pair of runs with the same
 // seed), never a flow: flows of one run share queues and are not independent.
 //
-// Logarithms and exponentials are those of base/math.h, and random draws are integers: the same
-// everywhere. Quantiles and distribution functions come from Boost.Math, which uses libm: intervals
-// and p-values may differ in the last bits between C libraries and CPUs. Round them before writing
-// them to a file that is compared by its hash (number_text.h).
+// Logarithms and exponentials are those of base/numbers/math.h, and random draws are integers: the
+// same everywhere. Quantiles and distribution functions come from Boost.Math, which uses libm:
+// intervals and p-values may differ in the last bits between C libraries and CPUs. Round them
+// before writing them to a file that is compared by its hash (number_text.h).
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "control/experiment/number_text.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::league {
 

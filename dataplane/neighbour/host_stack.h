@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/neighbour/host_routes.h"
 #include "dataplane/neighbour/neighbour_config.h"
 #include "dataplane/neighbour/neighbour_table.h"

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/ecn.h"
+#include "dataplane/base/protocol/ecn.h"
 #include "dataplane/base/units.h"
 
 namespace paceline {

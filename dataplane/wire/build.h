@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/wire/header_template.h"
 #include "dataplane/wire/headers.h"
 #include "dataplane/wire/opcodes.h"

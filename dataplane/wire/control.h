@@ -1,6 +1,6 @@
-// The control messages of dataplane/base/control_messages.h on the wire: HELLO, REQUEST and
-// GRANT, each in a packet of its own behind a base transport header addressed to the control queue
-// pair. The byte layouts are in docs/wire-protocol.md.
+// The control messages of dataplane/base/protocol/control_messages.h on the wire: HELLO, REQUEST
+// and GRANT, each in a packet of its own behind a base transport header addressed to the control
+// queue pair. The byte layouts are in docs/wire-protocol.md.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "dataplane/base/control_messages.h"
+#include "dataplane/base/protocol/control_messages.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/parse.h"
 

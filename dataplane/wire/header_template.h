@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "dataplane/base/ecn.h"
+#include "dataplane/base/protocol/ecn.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/headers.h"
 

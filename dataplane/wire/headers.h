@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/wire/aeth.h"
 #include "dataplane/wire/endian.h"
 #include "dataplane/wire/opcodes.h"

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/base/int_stack.h"
+#include "dataplane/base/protocol/int_stack.h"
 #include "dataplane/wire/endian.h"
 
 namespace paceline::wire {

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/ecn.h"
+#include "dataplane/base/protocol/ecn.h"
 #include "dataplane/wire/addresses.h"
 #include "dataplane/wire/headers.h"
 #include "dataplane/wire/opcodes.h"

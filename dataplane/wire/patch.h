@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "dataplane/base/ecn.h"
+#include "dataplane/base/protocol/ecn.h"
 
 namespace paceline::wire {
 

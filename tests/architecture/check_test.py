@@ -27,7 +27,7 @@ def run(tree):
 
 GOOD = {
     "dataplane/base/units.h": "#pragma once\n#include <cstdint>\n",
-    "dataplane/base/slab.h": "#pragma once\n",
+    "dataplane/base/containers/slab.h": "#pragma once\n",
     "dataplane/port/port.h": '#pragma once\n#include "dataplane/base/units.h"\n',
     "dataplane/port/pool.h": "#pragma once\n",
     "dataplane/port/dpdk/dpdk_port.cc": "#include <rte_ethdev.h>\n",
@@ -37,7 +37,7 @@ GOOD = {
     "dataplane/driver/tsc.cc": "auto t = std::chrono::steady_clock::now();\n",
     "control/experiment/stats.cc": "#include <boost/math/distributions.hpp>\ndouble x = std::log(2.0);\n",
     "tools/main.cc": '#include "dataplane/transport/engine.h"\nauto* home = std::getenv("HOME");\n',
-    "tools/workload/cdf.h": '#include "dataplane/base/slab.h"\n',
+    "tools/workload/cdf.h": '#include "dataplane/base/containers/slab.h"\n',
 }
 
 
@@ -72,7 +72,7 @@ class Check(unittest.TestCase):
 
     def test_one_header_of_a_room_does_not_open_the_room(self):
         self.bad("dataplane/transport/a.h", '#include "dataplane/port/pool.h"\n', "may not include")
-        self.bad("cc/a.h", '#include "dataplane/base/slab.h"\n', "may not include")
+        self.bad("cc/a.h", '#include "dataplane/base/containers/slab.h"\n', "may not include")
 
     def test_sub_rooms(self):
         pool = '#include "dataplane/port/capture/pool.h"\n'
@@ -130,7 +130,7 @@ class Check(unittest.TestCase):
         self.bad("dataplane/fabric/a.cc", "#include <random>\n", "random.h")
         self.bad("dataplane/fabric/a.cc", "std::exponential_distribution<double> d;\n", "random.h")
         self.good({"dataplane/base/a.cc": "#include <cmath>\ndouble x = std::sqrt(2.0);\n"})
-        self.good({"dataplane/base/math.h": "double log(double x);\ndouble y = own.exp(1.0);\n"})
+        self.good({"dataplane/base/numbers/math.h": "double log(double x);\ndouble y = own.exp(1.0);\n"})
         self.good({"tools/a.cc": "#include <random>\nauto x = std::exp(1.0);\n"})
 
     def test_base_and_cc_use_the_standard_library_only(self):

@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/crc32.h"
 #include "dataplane/wire/icrc.h"

@@ -13,7 +13,7 @@
 #include <map>
 #include <utility>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/telemetry/counters.h"
 #include "dataplane/wire/int_record.h"
 #include "tests/sim/identity.h"

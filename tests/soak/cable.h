@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/qp/queue_pair.h"
 #include "dataplane/wire/parse.h"
 #include "tests/support/impair.h"

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/port/frame_split.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/wire/icrc.h"

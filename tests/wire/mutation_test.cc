@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/wire/control.h"
 #include "dataplane/wire/parse.h"
 #include "tests/wire/checks/parse_check.h"

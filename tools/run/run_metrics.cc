@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "control/experiment/statistics.h"
-#include "dataplane/base/jain.h"
+#include "dataplane/base/numbers/jain.h"
 
 namespace paceline::tools {
 

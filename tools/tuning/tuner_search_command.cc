@@ -19,7 +19,7 @@
 #include "control/tuner/online/climb.h"
 #include "control/tuner/search_record.h"
 #include "control/tuner/tpe.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tools/tuning/tuner_command.h"
 
 namespace paceline::tools {

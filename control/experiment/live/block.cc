@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::experiment::live {
 

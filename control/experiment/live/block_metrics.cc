@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::experiment::live {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::experiment::live {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::experiment::live {
 

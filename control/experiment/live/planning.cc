@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "control/experiment/statistics.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::experiment::live {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "control/experiment/live/plan.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::experiment::live {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 
 namespace paceline::tuner::online {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "control/tuner/online/paired_test.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::tuner::online {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "control/experiment/statistics.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::tuner::online {
 

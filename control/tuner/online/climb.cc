@@ -5,7 +5,7 @@
 
 #include "cc/params.h"
 #include "control/experiment/number_text.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::tuner::online {
 

@@ -29,7 +29,7 @@
 #include "control/tuner/online/presets.h"
 #include "control/tuner/online/signature.h"
 #include "control/tuner/online/window.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::tuner::online {
 

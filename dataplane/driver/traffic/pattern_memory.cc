@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/wire/endian.h"
 
 namespace paceline {

@@ -4,7 +4,7 @@
 #include <map>
 #include <span>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/wire/host_intake.h"
 #include "dataplane/wire/headers.h"
 

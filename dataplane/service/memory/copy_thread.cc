@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "dataplane/attach/aside.h"
-#include "dataplane/base/spsc_ring.h"
+#include "dataplane/base/containers/spsc_ring.h"
 
 namespace paceline::service {
 

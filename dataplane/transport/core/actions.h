@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "cc/event.h"
-#include "dataplane/base/int_stack.h"
+#include "dataplane/base/protocol/int_stack.h"
 
 namespace paceline {
 

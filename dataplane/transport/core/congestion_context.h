@@ -9,7 +9,7 @@
 
 #include "cc/algorithm.h"
 #include "cc/decision.h"
-#include "dataplane/base/pointer_table.h"
+#include "dataplane/base/containers/pointer_table.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::transport {

@@ -14,7 +14,7 @@
 
 #include "cc/dispatch.h"
 #include "cc/downlink_allocator.h"
-#include "dataplane/base/pointer_table.h"
+#include "dataplane/base/containers/pointer_table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/pacing/deadline_queue.h"
 #include "dataplane/port/packet_pool.h"

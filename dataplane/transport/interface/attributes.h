@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/interface/types.h"
 #include "dataplane/wire/addresses.h"

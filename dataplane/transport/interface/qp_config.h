@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/interface/completion_queue.h"
 #include "dataplane/transport/interface/receive_queue.h"

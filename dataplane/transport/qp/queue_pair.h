@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/telemetry/counters.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/wire/aeth.h"
 
 namespace paceline::transport {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 #include "dataplane/port/port.h"
 #include "dataplane/wire/endian.h"
 

@@ -4,7 +4,7 @@
 
 #include "control/daemon/api/event_parser.h"
 #include "control/daemon/api/event_queue.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::daemon {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/fabric/wire/host_intake.h"
 #include "dataplane/wire/headers.h"

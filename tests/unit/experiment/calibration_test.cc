@@ -5,7 +5,7 @@
 
 #include "control/experiment/effects.h"
 #include "control/experiment/statistics.h"
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

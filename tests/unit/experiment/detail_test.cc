@@ -8,7 +8,7 @@
 
 #include "control/experiment/results_file.h"
 #include "dataplane/base/hash.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

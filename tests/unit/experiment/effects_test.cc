@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

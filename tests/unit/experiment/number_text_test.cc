@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 
 using namespace paceline;
 using namespace paceline::experiment;

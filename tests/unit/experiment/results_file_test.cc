@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

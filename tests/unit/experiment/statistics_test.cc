@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "control/experiment/bootstrap.h"
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 
 using namespace paceline;
 using namespace paceline::experiment;

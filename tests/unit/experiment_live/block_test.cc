@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "control/experiment/live/schedule.h"
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "dataplane/telemetry/series.h"
 
 using namespace paceline;

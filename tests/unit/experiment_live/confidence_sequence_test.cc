@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "control/experiment/live/confidence_sequence.h"
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 
 using namespace paceline;
 using namespace paceline::experiment;

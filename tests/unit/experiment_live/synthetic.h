@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "control/experiment/live/analysis.h"
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 
 namespace paceline::experiment::live::test {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/wire/int_record.h"
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/message/notification_point.h"
 #include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/message/send_window.h"

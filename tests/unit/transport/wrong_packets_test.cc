@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/icrc.h"
 #include "dataplane/wire/xack.h"

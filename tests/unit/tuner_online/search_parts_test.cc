@@ -5,7 +5,7 @@
 #include "control/tuner/online/bandit.h"
 #include "control/tuner/online/climb.h"
 #include "control/tuner/online/paired_test.h"
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tests/unit/tuner_online/synthetic_plant.h"
 
 namespace paceline::tuner::online {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "control/tuner/online/change_point.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::tuner::online {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/wire/crc32_polynomial.h"
 
 namespace paceline::wire {

@@ -3,7 +3,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/wire/dscp.h"
 
 namespace paceline::wire {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/wire/arp.h"
 #include "dataplane/wire/checksum.h"
 #include "dataplane/wire/ethernet.h"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/wire/build.h"
 #include "dataplane/wire/icrc.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/wire/aeth.h"

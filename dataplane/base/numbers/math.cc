@@ -1,4 +1,4 @@
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 #include <bit>
 #include <cstdint>

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "dataplane/base/math.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/math.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline {
 

@@ -1,4 +1,4 @@
-#include "dataplane/base/deadline_tree.h"
+#include "dataplane/base/containers/deadline_tree.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "dataplane/base/event_wheel.h"
+#include "dataplane/base/containers/event_wheel.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 
 #include <cassert>
 
