@@ -29,7 +29,7 @@
 #include "dataplane/base/containers/deadline_tree.h"
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/neighbour/neighbour_config.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::neighbour {
 

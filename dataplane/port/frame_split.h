@@ -17,7 +17,7 @@
 #include "dataplane/base/protocol/ecn.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/port/port.h"
-#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/headers/dscp.h"
 
 namespace paceline {
 

@@ -13,7 +13,7 @@ FABRIC = (
     "dataplane/fabric", "dataplane/fabric/topology", "dataplane/fabric/wire",
     "dataplane/fabric/switching", "dataplane/fabric/forwarding", "dataplane/fabric/sweep",
 )
-INTERFACE = ("dataplane/base/*", "dataplane/wire", "dataplane/transport/memory")
+INTERFACE = ("dataplane/base/*", "dataplane/wire/*", "dataplane/transport/memory")
 QP = INTERFACE + (
     "dataplane/port/packet", "dataplane/telemetry", "dataplane/transport/interface", "dataplane/transport/state/*",
 )
@@ -26,7 +26,7 @@ TRANSPORT = (
     "dataplane/transport/congestion",
 )
 BELOW_DRIVER = (
-    "cc", "dataplane/base/*", "dataplane/config/*", "dataplane/wire", "dataplane/telemetry",
+    "cc", "dataplane/base/*", "dataplane/config/*", "dataplane/wire/*", "dataplane/telemetry",
     "dataplane/pacing", "dataplane/port/*", "dataplane/transport", "dataplane/transport/memory",
     "dataplane/transport/core", "dataplane/transport/interface", "dataplane/fabric/*",
     "dataplane/neighbour",
@@ -55,7 +55,15 @@ MAY_INCLUDE = {
     "dataplane/base/text": (),
     "cc": BASE_FOR_CC,
     "dataplane/telemetry": ("dataplane/base/*",),
-    "dataplane/wire": ("dataplane/base/*",),
+    # Byte order and checksums; addresses and headers as values; what any host on an Ethernet says; packets
+    # of RoCEv2, written and read; what Paceline's packets have beyond.
+    "dataplane/wire/bytes": (),
+    "dataplane/wire/headers": ("dataplane/base/*", "dataplane/wire/bytes"),
+    "dataplane/wire/host": ("dataplane/wire/bytes", "dataplane/wire/headers"),
+    "dataplane/wire/packet": ("dataplane/base/*", "dataplane/wire/bytes", "dataplane/wire/headers"),
+    "dataplane/wire/extensions": (
+        "dataplane/base/*", "dataplane/wire/bytes", "dataplane/wire/headers", "dataplane/wire/packet",
+    ),
     "dataplane/config/toml": ("cc/nearest_name", "dataplane/base/*"),
     "dataplane/config": ("cc", "dataplane/base/*", "dataplane/config/toml"),
     "dataplane/config/keys": ("cc", "dataplane/base/*", "dataplane/config", "dataplane/config/toml"),
@@ -68,14 +76,14 @@ MAY_INCLUDE = {
     ),
     # Addresses in a testbed file are read by the one parser there is.
     "dataplane/config/testbed": (
-        "cc", "dataplane/base/*", "dataplane/wire/addresses", "dataplane/config", "dataplane/config/toml",
+        "cc", "dataplane/base/*", "dataplane/wire/headers/addresses", "dataplane/config", "dataplane/config/toml",
         "dataplane/config/keys", "dataplane/config/scenario",
     ),
     "dataplane/pacing": ("dataplane/base/*", "dataplane/telemetry"),
-    "dataplane/port": ("dataplane/base/*", "dataplane/wire", "dataplane/telemetry"),
-    "dataplane/port/capture": ("dataplane/base/*", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
+    "dataplane/port": ("dataplane/base/*", "dataplane/wire/*", "dataplane/telemetry"),
+    "dataplane/port/capture": ("dataplane/base/*", "dataplane/wire/*", "dataplane/telemetry", "dataplane/port"),
     # The only room that may know DPDK.
-    "dataplane/port/dpdk": ("dataplane/base/*", "dataplane/wire", "dataplane/telemetry", "dataplane/port"),
+    "dataplane/port/dpdk": ("dataplane/base/*", "dataplane/wire/*", "dataplane/telemetry", "dataplane/port"),
     # Registered memory, and what reads and writes it.
     "dataplane/transport/memory": (
         "dataplane/base/*", "dataplane/port/packet", "dataplane/port/packet_pool",
@@ -84,9 +92,9 @@ MAY_INCLUDE = {
     # of selective repeat; work requests and completions; queue pairs; what an engine has; messages;
     # READs and atomics; datagrams; selective repeat; requester and responder; congestion. Engine and
     # paths stand above them all.
-    "dataplane/transport/state": ("dataplane/base/*", "dataplane/wire", "dataplane/port/packet"),
+    "dataplane/transport/state": ("dataplane/base/*", "dataplane/wire/*", "dataplane/port/packet"),
     "dataplane/transport/state/selective": (
-        "dataplane/base/*", "dataplane/wire", "dataplane/port/packet", "dataplane/transport/state",
+        "dataplane/base/*", "dataplane/wire/*", "dataplane/port/packet", "dataplane/transport/state",
     ),
     "dataplane/transport/interface": INTERFACE,
     "dataplane/transport/qp": QP,
@@ -101,18 +109,18 @@ MAY_INCLUDE = {
     # Sub-rooms, the lowest first: what a fabric is; links and what is on them; what a switch holds; the
     # paths of packets; ways of looking ahead and of working off a window. Network stands above them all.
     "dataplane/fabric/topology": (
-        "dataplane/base/*", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/base/*", "dataplane/wire/*", "dataplane/port/port", "dataplane/port/packet",
     ),
     "dataplane/fabric/wire": (
-        "dataplane/base/*", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/base/*", "dataplane/wire/*", "dataplane/port/port", "dataplane/port/packet",
         "dataplane/port/packet_pool", "dataplane/port/capture/capture", "dataplane/fabric/topology",
     ),
     "dataplane/fabric/switching": (
-        "dataplane/base/*", "dataplane/wire", "dataplane/port/packet", "dataplane/port/packet_pool",
+        "dataplane/base/*", "dataplane/wire/*", "dataplane/port/packet", "dataplane/port/packet_pool",
         "dataplane/fabric/topology", "dataplane/fabric/wire",
     ),
     "dataplane/fabric/forwarding": (
-        "dataplane/base/*", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/base/*", "dataplane/wire/*", "dataplane/port/port", "dataplane/port/packet",
         "dataplane/port/packet_pool", "dataplane/port/capture/capture", "dataplane/fabric/topology",
         "dataplane/fabric/wire", "dataplane/fabric/switching",
     ),
@@ -121,11 +129,11 @@ MAY_INCLUDE = {
         "dataplane/fabric/switching", "dataplane/fabric/forwarding",
     ),
     "dataplane/fabric": (
-        "dataplane/base/*", "dataplane/wire", "dataplane/telemetry", "dataplane/port/port",
+        "dataplane/base/*", "dataplane/wire/*", "dataplane/telemetry", "dataplane/port/port",
         "dataplane/port/packet", "dataplane/port/packet_pool", "dataplane/port/capture/capture",
     ) + FABRIC,
     "dataplane/neighbour": (
-        "dataplane/base/*", "dataplane/wire", "dataplane/port/port", "dataplane/port/packet",
+        "dataplane/base/*", "dataplane/wire/*", "dataplane/port/port", "dataplane/port/packet",
         "dataplane/port/packet_pool", "dataplane/port/capture/capture",
     ),
     "dataplane/driver": BELOW_DRIVER,
@@ -153,12 +161,12 @@ MAY_INCLUDE = {
     ),
     # rdma_cm, from below: its datagrams; who has which address and port; the states of a connection; CM
     # ids; the commands of librdmacm. The manager and its sockets stand above them.
-    "dataplane/service/cm/mad": ("dataplane/wire",),
-    "dataplane/service/cm/tables": ("dataplane/attach", "dataplane/base/*", "dataplane/wire") + CM[:1],
+    "dataplane/service/cm/mad": ("dataplane/wire/*",),
+    "dataplane/service/cm/tables": ("dataplane/attach", "dataplane/base/*", "dataplane/wire/*") + CM[:1],
     "dataplane/service/cm/states": ("dataplane/base/*",) + CM[:1],
-    "dataplane/service/cm/ids": ("dataplane/base/*", "dataplane/wire") + CM[:3],
-    "dataplane/service/cm/manager": ("dataplane/base/*", "dataplane/wire") + CM[:4],
-    "dataplane/service/cm/abi": ("dataplane/base/*", "dataplane/wire") + CM[:5],
+    "dataplane/service/cm/ids": ("dataplane/base/*", "dataplane/wire/*") + CM[:3],
+    "dataplane/service/cm/manager": ("dataplane/base/*", "dataplane/wire/*") + CM[:4],
+    "dataplane/service/cm/abi": ("dataplane/base/*", "dataplane/wire/*") + CM[:5],
     "dataplane/service/cm": (
         "dataplane/attach", "dataplane/base/*", "dataplane/driver/clock", "dataplane/service/limits",
     ) + CM,
@@ -425,7 +433,6 @@ PAIRS_CROWDED = {
     "control/tuner/online": 14,
     "dataplane/attach": 14,
     "dataplane/verbs": 37,
-    "dataplane/wire": 28,
 }
 
 # Member functions and data members of a class. Classes with more data members, which may not grow.

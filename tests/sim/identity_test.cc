@@ -15,7 +15,7 @@
 
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/telemetry/counters.h"
-#include "dataplane/wire/int_record.h"
+#include "dataplane/wire/extensions/int_record.h"
 #include "tests/sim/identity.h"
 #include "tests/sim/random_world.h"
 #include "tests/support/pinned_hashes.h"

@@ -10,7 +10,7 @@
 
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/qp/queue_pair.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/support/impair.h"
 #include "tests/support/pinned_hashes.h"
 

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "dataplane/base/numbers/random.h"
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/wire/checks/parse_check.h"
 #include "tests/wire/pcap.h"
 

@@ -1,5 +1,6 @@
 // In-band telemetry: what switches say about the links by which a packet left them, as the sender
-// of the packet gets it back. Plain values; dataplane/wire/int_record.h lays them out in bytes.
+// of the packet gets it back. Plain values; dataplane/wire/extensions/int_record.h lays them out in
+// bytes.
 #pragma once
 
 #include <array>

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "dataplane/base/numbers/random.h"
-#include "dataplane/wire/endian.h"
+#include "dataplane/wire/bytes/endian.h"
 
 namespace paceline {
 

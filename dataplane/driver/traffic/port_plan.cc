@@ -6,7 +6,7 @@
 
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/wire/host_intake.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

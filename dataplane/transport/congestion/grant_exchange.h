@@ -13,7 +13,7 @@
 #include "dataplane/transport/congestion/control_messages.h"
 #include "dataplane/transport/congestion/peer_directory.h"
 #include "dataplane/transport/core/engine_core.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

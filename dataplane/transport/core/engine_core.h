@@ -32,9 +32,9 @@
 #include "dataplane/transport/interface/async_events.h"
 #include "dataplane/transport/memory/region.h"
 #include "dataplane/transport/qp/queue_pair.h"
-#include "dataplane/wire/dscp.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/parse_error.h"
+#include "dataplane/wire/headers/dscp.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/parse_error.h"
 
 namespace paceline::transport {
 

@@ -9,7 +9,7 @@
 #include "dataplane/transport/interface/receive_queue.h"
 #include "dataplane/transport/interface/types.h"
 #include "dataplane/transport/memory/region.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::transport {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "dataplane/base/protocol/psn.h"
-#include "dataplane/wire/aeth.h"
+#include "dataplane/wire/headers/aeth.h"
 
 namespace paceline::transport {
 

@@ -7,7 +7,7 @@
 
 #include "dataplane/base/numbers/histogram.h"
 #include "dataplane/port/port.h"
-#include "dataplane/wire/endian.h"
+#include "dataplane/wire/bytes/endian.h"
 
 namespace paceline::bench {
 

@@ -7,7 +7,7 @@
 
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/base/protocol/psn.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 #include "tests/wire/pcap.h"
 
 namespace paceline::test {

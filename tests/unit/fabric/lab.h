@@ -12,7 +12,7 @@
 #include "dataplane/base/containers/event_wheel.h"
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/network.h"
-#include "dataplane/wire/int_record.h"
+#include "dataplane/wire/extensions/int_record.h"
 
 namespace paceline::fabric {
 

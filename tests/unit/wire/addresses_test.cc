@@ -1,4 +1,4 @@
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 #include <catch2/catch.hpp>
 #include <set>

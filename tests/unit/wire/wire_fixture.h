@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "dataplane/base/numbers/random.h"
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline::wire::test {
 

@@ -1,4 +1,4 @@
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/xack.h"
 
 #include <array>
 #include <catch2/catch.hpp>
