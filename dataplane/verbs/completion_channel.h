@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "dataplane/attach/own_descriptor.h"
+#include "dataplane/attach/descriptors/own_descriptor.h"
 #include "dataplane/verbs/abi.h"
 
 namespace paceline::verbs {

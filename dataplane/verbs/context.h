@@ -11,8 +11,8 @@
 #include <mutex>
 #include <vector>
 
+#include "dataplane/attach/descriptors/own_descriptor.h"
 #include "dataplane/attach/doorbell.h"
-#include "dataplane/attach/own_descriptor.h"
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/verbs/abi.h"
 #include "dataplane/verbs/device.h"

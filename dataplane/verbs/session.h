@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "dataplane/attach/descriptors/own_descriptor.h"
 #include "dataplane/attach/message_socket.h"
-#include "dataplane/attach/own_descriptor.h"
 #include "dataplane/attach/protocol.h"
 #include "dataplane/verbs/presence.h"
 #include "dataplane/verbs/settings.h"

@@ -31,9 +31,9 @@ BELOW_DRIVER = (
     "dataplane/transport/core", "dataplane/transport/interface", "dataplane/fabric/*",
     "dataplane/neighbour",
 )
-BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach")
+BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach/*")
 BELOW_TOOLS = BELOW_DRIVER + (
-    "dataplane/driver/*", "dataplane/attach", "dataplane/service/protocol/control_protocol", "control/daemon/api",
+    "dataplane/driver/*", "dataplane/attach/*", "dataplane/service/protocol/control_protocol", "control/daemon/api",
     "control/diagnosis", "control/experiment", "control/experiment/live", "control/league",
     "control/tuner", "control/tuner/online",
 )
@@ -148,8 +148,10 @@ MAY_INCLUDE = {
         "dataplane/driver/clock", "dataplane/driver/scenario", "dataplane/driver/loop",
     ),
     # What a program and the service say to each other: both include it, and it knows neither.
-    "dataplane/attach": ("dataplane/base/*",),
-    "dataplane/service/memory": ("dataplane/attach", "dataplane/base/*", "dataplane/transport/memory/region"),
+    "dataplane/attach": ("dataplane/base/*", "dataplane/attach/descriptors"),
+    # File descriptors: one's own, and those that strangers send.
+    "dataplane/attach/descriptors": (),
+    "dataplane/service/memory": ("dataplane/attach/*", "dataplane/base/*", "dataplane/transport/memory/region"),
     "dataplane/service/limits": BELOW_SERVICE + ("dataplane/service/memory",),
     # What is behind a NicSet.
     "dataplane/service/nics": BELOW_SERVICE,
@@ -162,13 +164,13 @@ MAY_INCLUDE = {
     # rdma_cm, from below: its datagrams; who has which address and port; the states of a connection; CM
     # ids; the commands of librdmacm. The manager and its sockets stand above them.
     "dataplane/service/cm/mad": ("dataplane/wire/*",),
-    "dataplane/service/cm/tables": ("dataplane/attach", "dataplane/base/*", "dataplane/wire/*") + CM[:1],
+    "dataplane/service/cm/tables": ("dataplane/attach/*", "dataplane/base/*", "dataplane/wire/*") + CM[:1],
     "dataplane/service/cm/states": ("dataplane/base/*",) + CM[:1],
     "dataplane/service/cm/ids": ("dataplane/base/*", "dataplane/wire/*") + CM[:3],
     "dataplane/service/cm/manager": ("dataplane/base/*", "dataplane/wire/*") + CM[:4],
     "dataplane/service/cm/abi": ("dataplane/base/*", "dataplane/wire/*") + CM[:5],
     "dataplane/service/cm": (
-        "dataplane/attach", "dataplane/base/*", "dataplane/driver/clock", "dataplane/service/limits",
+        "dataplane/attach/*", "dataplane/base/*", "dataplane/driver/clock", "dataplane/service/limits",
     ) + CM,
     "dataplane/service/sessions": BELOW_SERVICE + (
         "dataplane/service/cm", "dataplane/service/cm/tables",
@@ -190,16 +192,16 @@ MAY_INCLUDE = {
         "dataplane/service/protocol", "dataplane/service/sessions", "dataplane/service/workers",
     ),
     # Loaded into other people's programs: nothing but the standard library below it.
-    "dataplane/verbs": ("dataplane/base/*", "dataplane/attach", "dataplane/verbs/memory"),
-    "dataplane/verbs/memory": ("dataplane/base/*", "dataplane/attach"),
+    "dataplane/verbs": ("dataplane/base/*", "dataplane/attach/*", "dataplane/verbs/memory"),
+    "dataplane/verbs/memory": ("dataplane/base/*", "dataplane/attach/*"),
     "dataplane/verbs/files": (
-        "dataplane/attach", "dataplane/verbs/session", "dataplane/verbs/settings",
+        "dataplane/attach/*", "dataplane/verbs/session", "dataplane/verbs/settings",
     ),
     # pacelined: puts its rooms together. It speaks to the service by the control protocol and reads
     # its segment; it knows no engine.
     "control/daemon": DAEMON_ROOMS + (
         "control/daemon/experiments", "control/daemon/process", "control/daemon/tuner",
-        "control/daemon/config", "dataplane/attach", "dataplane/base/*", "dataplane/config/*",
+        "control/daemon/config", "dataplane/attach/*", "dataplane/base/*", "dataplane/config/*",
         "dataplane/service/protocol/control_protocol",
     ),
     "control/daemon/config": ("control/tuner/online", "dataplane/base/*", "dataplane/config/*"),
@@ -210,24 +212,24 @@ MAY_INCLUDE = {
         "cc", "control/daemon/api", "control/daemon/service_link", "control/daemon/store",
         "dataplane/base/*", "dataplane/config/*",
     ),
-    "control/daemon/process": ("control/daemon/service_link", "dataplane/attach", "dataplane/base/*"),
+    "control/daemon/process": ("control/daemon/service_link", "dataplane/attach/*", "dataplane/base/*"),
     "control/daemon/service_link": (
-        "control/experiment/json_reader", "dataplane/attach", "dataplane/base/*",
+        "control/experiment/json_reader", "dataplane/attach/*", "dataplane/base/*",
         "dataplane/service/protocol/control_protocol",
     ),
-    "control/daemon/store": ("control/experiment/json_reader", "dataplane/attach"),
+    "control/daemon/store": ("control/experiment/json_reader", "dataplane/attach/*"),
     "control/daemon/telemetry": (
-        "cc", "control/daemon/api", "control/daemon/service_link", "dataplane/attach",
+        "cc", "control/daemon/api", "control/daemon/service_link", "dataplane/attach/*",
         "dataplane/base/*", "dataplane/telemetry",
     ),
     "control/daemon/tuner": DAEMON_ROOMS + ("cc", "control/tuner/online", "dataplane/base/*"),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.
     "control/daemon/api": (
-        "cc/nearest_name", "dataplane/base/*", "dataplane/config/record", "dataplane/attach/aside",
-        "dataplane/attach/descriptor", "dataplane/attach/foreign_descriptors", "control/daemon/api/stream",
+        "cc/nearest_name", "dataplane/attach/descriptors", "dataplane/base/*", "dataplane/config/record",
+        "control/daemon/api/stream",
     ),
-    "control/daemon/api/stream": ("dataplane/attach/aside", "dataplane/attach/foreign_descriptors"),
+    "control/daemon/api/stream": ("dataplane/attach/descriptors",),
     # What is wrong, and where, from what the edge knows: neither emulator nor engine.
     "control/diagnosis": ("dataplane/base/*",),
     "control/experiment": ("cc", "dataplane/base/*", "dataplane/config/*"),
@@ -431,7 +433,6 @@ PAIRS_CROWDED = {
     "control/experiment/live": 26,
     "control/league": 15,
     "control/tuner/online": 14,
-    "dataplane/attach": 14,
     "dataplane/verbs": 37,
 }
 

@@ -21,7 +21,7 @@
 #include "control/daemon/api/openapi.h"
 #include "control/daemon/api/server_state.h"
 #include "control/daemon/api/tls.h"
-#include "dataplane/attach/foreign_descriptors.h"
+#include "dataplane/attach/descriptors/foreign_descriptors.h"
 
 namespace paceline::daemon {
 

@@ -16,7 +16,7 @@
 #include "control/daemon/api/stream/byte_stream.h"
 #include "control/daemon/api/tokens.h"
 #include "control/daemon/api/unix_socket.h"
-#include "dataplane/attach/aside.h"
+#include "dataplane/attach/descriptors/aside.h"
 
 namespace paceline::daemon {
 

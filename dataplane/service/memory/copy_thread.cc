@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "dataplane/attach/aside.h"
+#include "dataplane/attach/descriptors/aside.h"
 #include "dataplane/base/containers/spsc_ring.h"
 
 namespace paceline::service {

@@ -1,4 +1,4 @@
-#include "dataplane/attach/foreign_descriptors.h"
+#include "dataplane/attach/descriptors/foreign_descriptors.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "dataplane/attach/aside.h"
+#include "dataplane/attach/descriptors/aside.h"
 
 #include <sys/socket.h>
 

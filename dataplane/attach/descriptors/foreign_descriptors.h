@@ -9,8 +9,8 @@
 
 #include <sys/types.h>
 
-#include "dataplane/attach/aside.h"
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/aside.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::attach {
 

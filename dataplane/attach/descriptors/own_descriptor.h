@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::attach {
 

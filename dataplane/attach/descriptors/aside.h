@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::attach {
 
