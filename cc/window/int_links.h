@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cc/event.h"
+#include "cc/interface/event.h"
 #include "dataplane/base/protocol/int_stack.h"
 
 namespace paceline::cc {

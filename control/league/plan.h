@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/toml_tree.h"
 

@@ -31,8 +31,8 @@ GOOD = {
     "dataplane/port/port.h": '#pragma once\n#include "dataplane/base/units.h"\n',
     "dataplane/port/pool.h": "#pragma once\n",
     "dataplane/port/dpdk/dpdk_port.cc": "#include <rte_ethdev.h>\n",
-    "cc/event.h": '#include "dataplane/base/units.h"\n',
-    "dataplane/transport/engine.h": '#include "cc/event.h"\n#include "dataplane/port/port.h"\n',
+    "cc/interface/event.h": '#include "dataplane/base/units.h"\n',
+    "dataplane/transport/engine.h": '#include "cc/interface/event.h"\n#include "dataplane/port/port.h"\n',
     "dataplane/fabric/wire/link.h": '#include "dataplane/port/port.h"\n',
     "dataplane/driver/tsc.cc": "auto t = std::chrono::steady_clock::now();\n",
     "control/experiment/stats.cc": "#include <boost/math/distributions.hpp>\ndouble x = std::log(2.0);\n",
@@ -58,7 +58,7 @@ class Check(unittest.TestCase):
         self.good({})
 
     def test_the_message_names_line_and_what_is_allowed(self):
-        self.bad("cc/rate/dcqcn.cc", '#include "cc/event.h"\n\n#include "dataplane/transport/engine.h"\n',
+        self.bad("cc/rate/dcqcn.cc", '#include "cc/interface/event.h"\n\n#include "dataplane/transport/engine.h"\n',
                  "cc/rate/dcqcn.cc:3: error:", "cc may not include", "dataplane/base/units")
 
     def test_directions(self):

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "control/tuner/online/presets.h"
 #include "dataplane/config/toml/diagnostics.h"
 #include "tools/cli/cli.h"

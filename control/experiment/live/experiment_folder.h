@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "control/experiment/live/analysis.h"
 #include "control/experiment/live/plan.h"
 #include "control/experiment/live/schedule.h"

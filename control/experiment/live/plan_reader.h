@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/registry.h"
 #include "control/experiment/live/plan.h"
 #include "dataplane/config/algorithm_catalogue.h"

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "control/tuner/online/signature.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/config/toml/diagnostics.h"

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "control/tuner/online/bandit.h"
 #include "control/tuner/online/change_point.h"
 #include "control/tuner/online/climb.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/port/bonded_port.h"

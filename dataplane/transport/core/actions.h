@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "cc/event.h"
+#include "cc/interface/event.h"
 #include "dataplane/base/protocol/int_stack.h"
 
 namespace paceline {

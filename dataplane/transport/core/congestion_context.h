@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cc/algorithm.h"
-#include "cc/decision.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/decision.h"
 #include "dataplane/base/containers/pointer_table.h"
 #include "dataplane/base/units.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cc/dispatch.h"
-#include "cc/downlink_allocator.h"
+#include "cc/interface/downlink_allocator.h"
 #include "dataplane/base/containers/pointer_table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/pacing/deadline_queue.h"

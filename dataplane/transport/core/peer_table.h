@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cc/downlink_allocator.h"
+#include "cc/interface/downlink_allocator.h"
 #include "dataplane/base/units.h"
 #include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/wire/headers/addresses.h"

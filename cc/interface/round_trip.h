@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cc/event.h"
+#include "cc/interface/event.h"
 
 namespace paceline::cc {
 

@@ -16,9 +16,9 @@
 #include <span>
 #include <string_view>
 
-#include "cc/decision.h"
-#include "cc/event.h"
-#include "cc/param_spec.h"
+#include "cc/interface/decision.h"
+#include "cc/interface/event.h"
+#include "cc/interface/param_spec.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::cc {
