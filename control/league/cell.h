@@ -14,7 +14,7 @@
 #include "control/experiment/json_writer.h"
 #include "control/experiment/run_result.h"
 #include "control/league/metrics.h"
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 
 namespace paceline::league {
 

@@ -34,7 +34,7 @@ BELOW_DRIVER = (
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach/*")
 BELOW_TOOLS = BELOW_DRIVER + (
     "dataplane/driver/*", "dataplane/attach/*", "dataplane/service/protocol/control_protocol", "control/daemon/api",
-    "control/diagnosis", "control/experiment", "control/experiment/live", "control/league",
+    "control/diagnosis", "control/experiment", "control/experiment/live", "control/league/*",
     "control/tuner", "control/tuner/online",
 )
 # What experiments and the tuner of pacelined are built on.
@@ -252,7 +252,11 @@ MAY_INCLUDE = {
         "cc/*", "dataplane/base/*", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
     ),
     # Every algorithm over the reference scenarios: plan, figures, ranks, page; runs nothing itself.
-    "control/league": ("cc/*", "dataplane/base/*", "dataplane/config/*", "control/experiment"),
+    "control/league/plan": ("cc/*", "dataplane/base/*", "dataplane/config/*", "control/experiment/reproduce"),
+    "control/league": (
+        "cc/*", "dataplane/base/*", "dataplane/config/*", "control/experiment", "control/league/plan",
+    ),
+    "control/league/page": ("control/experiment", "control/league", "control/league/plan"),
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
     "control/tuner": ("cc/*", "dataplane/base/*", "dataplane/config/*", "control/experiment"),
     "control/tuner/online": (
@@ -444,7 +448,6 @@ PAIRS_CROWDED = {
     "control/daemon/api": 20,
     "control/experiment": 29,
     "control/experiment/live": 26,
-    "control/league": 15,
     "control/tuner/online": 14,
 }
 

@@ -10,7 +10,7 @@
 #include "control/experiment/progress.h"
 #include "control/experiment/results_file.h"
 #include "control/league/bounds.h"
-#include "control/league/page.h"
+#include "control/league/page/page.h"
 #include "control/league/results.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"

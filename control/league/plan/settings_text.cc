@@ -1,4 +1,4 @@
-#include "control/league/settings_text.h"
+#include "control/league/plan/settings_text.h"
 
 #include <fmt/format.h>
 

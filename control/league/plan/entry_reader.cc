@@ -8,8 +8,8 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
-#include "control/league/plan_parts.h"
-#include "control/league/settings_text.h"
+#include "control/league/plan/plan_parts.h"
+#include "control/league/plan/settings_text.h"
 
 namespace paceline::league {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 #include "dataplane/config/scenario/document.h"
 
 namespace paceline::league {

@@ -1,12 +1,12 @@
-#include "control/league/page.h"
+#include "control/league/page/page.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "control/experiment/html_text.h"
-#include "control/league/page_assets.h"
-#include "control/league/page_parts.h"
+#include "control/league/page/page_assets.h"
+#include "control/league/page/page_parts.h"
 
 namespace paceline::league {
 

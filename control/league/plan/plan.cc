@@ -1,4 +1,4 @@
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 
 #include <fmt/format.h>
 

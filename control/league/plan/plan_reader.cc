@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "control/league/plan_parts.h"
-#include "control/league/settings_text.h"
+#include "control/league/plan/plan_parts.h"
+#include "control/league/plan/settings_text.h"
 #include "dataplane/config/scenario/table_rows.h"
 #include "dataplane/config/toml/quantity.h"
 

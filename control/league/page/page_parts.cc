@@ -1,4 +1,4 @@
-#include "control/league/page_parts.h"
+#include "control/league/page/page_parts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

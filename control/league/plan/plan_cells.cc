@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "control/league/plan_parts.h"
+#include "control/league/plan/plan_parts.h"
 
 namespace paceline::league {
 
