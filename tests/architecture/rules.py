@@ -35,7 +35,7 @@ BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach/*")
 BELOW_TOOLS = BELOW_DRIVER + (
     "dataplane/driver/*", "dataplane/attach/*", "dataplane/service/protocol/control_protocol", "control/daemon/api",
     "control/diagnosis", "control/experiment", "control/experiment/live", "control/league/*",
-    "control/tuner", "control/tuner/online",
+    "control/tuner", "control/tuner/online/*",
 )
 # What experiments and the tuner of pacelined are built on.
 DAEMON_ROOMS = (
@@ -218,7 +218,7 @@ MAY_INCLUDE = {
         "control/daemon/config", "dataplane/attach/*", "dataplane/base/*", "dataplane/config/*",
         "dataplane/service/protocol/control_protocol",
     ),
-    "control/daemon/config": ("control/tuner/online", "dataplane/base/*", "dataplane/config/*"),
+    "control/daemon/config": ("control/tuner/online/*", "dataplane/base/*", "dataplane/config/*"),
     "control/daemon/experiments": DAEMON_ROOMS + (
         "cc/*", "control/experiment/live", "dataplane/base/*", "dataplane/config/*",
     ),
@@ -236,7 +236,7 @@ MAY_INCLUDE = {
         "cc/*", "control/daemon/api", "control/daemon/service_link", "dataplane/attach/*",
         "dataplane/base/*", "dataplane/telemetry",
     ),
-    "control/daemon/tuner": DAEMON_ROOMS + ("cc/*", "control/tuner/online", "dataplane/base/*"),
+    "control/daemon/tuner": DAEMON_ROOMS + ("cc/*", "control/tuner/online/*", "dataplane/base/*"),
     # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
     # Of the service's protocol only how a stranger's descriptors are kept away.
     "control/daemon/api": (
@@ -259,9 +259,15 @@ MAY_INCLUDE = {
     "control/league/page": ("control/experiment", "control/league", "control/league/plan"),
     # Tuner and A/B share one experiment engine: a search judges the runs of experiments.
     "control/tuner": ("cc/*", "dataplane/base/*", "dataplane/config/*", "control/experiment"),
+    # What the tuner sees; what it tries; then the tuner itself.
+    "control/tuner/online/observation": ("control/experiment/statistics", "dataplane/base/*", "dataplane/telemetry"),
+    "control/tuner/online/candidates": (
+        "cc/*", "dataplane/base/*", "dataplane/config/*", "control/experiment", "control/experiment/live",
+        "control/tuner/online/observation",
+    ),
     "control/tuner/online": (
-        "cc/*", "dataplane/base/*", "dataplane/config/*", "dataplane/telemetry", "control/experiment",
-        "control/experiment/live", "control/tuner",
+        "cc/*", "dataplane/base/*", "dataplane/config/*", "control/experiment",
+        "control/tuner/online/candidates", "control/tuner/online/observation",
     ),
     "tools/cli": BELOW_TOOLS,
     "tools/workload/models": (),
@@ -448,7 +454,6 @@ PAIRS_CROWDED = {
     "control/daemon/api": 20,
     "control/experiment": 29,
     "control/experiment/live": 26,
-    "control/tuner/online": 14,
 }
 
 # Member functions and data members of a class. Classes with more data members, which may not grow.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cc/interface/algorithm.h"
-#include "control/tuner/online/presets.h"
+#include "control/tuner/online/candidates/presets.h"
 #include "dataplane/config/toml/diagnostics.h"
 #include "tools/cli/cli.h"
 #include "tools/run/scenario_run.h"

@@ -16,7 +16,7 @@
 #include "control/experiment/number_text.h"
 #include "control/experiment/results_file.h"
 #include "control/experiment/statistics.h"
-#include "control/tuner/online/climb.h"
+#include "control/tuner/online/candidates/climb.h"
 #include "control/tuner/search_record.h"
 #include "control/tuner/tpe.h"
 #include "dataplane/base/numbers/random.h"

@@ -1,4 +1,4 @@
-#include "control/tuner/online/paired_test.h"
+#include "control/tuner/online/candidates/paired_test.h"
 
 #include <cmath>
 #include <limits>

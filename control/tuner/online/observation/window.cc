@@ -1,4 +1,4 @@
-#include "control/tuner/online/window.h"
+#include "control/tuner/online/observation/window.h"
 
 #include <algorithm>
 

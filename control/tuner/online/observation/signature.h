@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "control/tuner/online/window.h"
+#include "control/tuner/online/observation/window.h"
 
 namespace paceline::tuner::online {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "cc/interface/algorithm.h"
-#include "control/tuner/online/signature.h"
+#include "control/tuner/online/observation/signature.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/config/toml/diagnostics.h"
 

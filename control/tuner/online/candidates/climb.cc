@@ -1,4 +1,4 @@
-#include "control/tuner/online/climb.h"
+#include "control/tuner/online/candidates/climb.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "control/tuner/online/window.h"
+#include "control/tuner/online/observation/window.h"
 
 namespace paceline::tuner::online {
 

@@ -1,4 +1,4 @@
-#include "control/tuner/online/signature.h"
+#include "control/tuner/online/observation/signature.h"
 
 #include <fmt/format.h>
 

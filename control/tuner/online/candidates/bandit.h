@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "control/tuner/online/paired_test.h"
+#include "control/tuner/online/candidates/paired_test.h"
 #include "dataplane/base/numbers/random.h"
 
 namespace paceline::tuner::online {

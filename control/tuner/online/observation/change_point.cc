@@ -1,4 +1,4 @@
-#include "control/tuner/online/change_point.h"
+#include "control/tuner/online/observation/change_point.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "control/tuner/online/signature.h"
+#include "control/tuner/online/observation/signature.h"
 
 namespace paceline::tuner::online {
 

@@ -1,4 +1,4 @@
-#include "control/tuner/online/bandit.h"
+#include "control/tuner/online/candidates/bandit.h"
 
 #include <cmath>
 #include <utility>

@@ -10,7 +10,7 @@
 
 #include <optional>
 
-#include "control/tuner/online/window.h"
+#include "control/tuner/online/observation/window.h"
 
 namespace paceline::tuner::online {
 
