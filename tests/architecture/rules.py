@@ -34,6 +34,7 @@ BELOW_DRIVER = (
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach/*")
 BELOW_TOOLS = BELOW_DRIVER + (
     "dataplane/driver/*", "dataplane/attach/*", "dataplane/service/protocol/control_protocol", "control/daemon/api",
+    "control/daemon/api/client",
     "control/diagnosis", "control/experiment", "control/experiment/live", "control/league/*",
     "control/tuner", "control/tuner/online/*",
 )
@@ -214,8 +215,8 @@ MAY_INCLUDE = {
     # pacelined: puts its rooms together. It speaks to the service by the control protocol and reads
     # its segment; it knows no engine.
     "control/daemon": DAEMON_ROOMS + (
-        "control/daemon/experiments", "control/daemon/process", "control/daemon/tuner",
-        "control/daemon/config", "dataplane/attach/*", "dataplane/base/*", "dataplane/config/*",
+        "control/daemon/api/server", "control/daemon/experiments", "control/daemon/process",
+        "control/daemon/tuner", "control/daemon/config", "dataplane/attach/*", "dataplane/base/*", "dataplane/config/*",
         "dataplane/service/protocol/control_protocol",
     ),
     "control/daemon/config": ("control/tuner/online/*", "dataplane/base/*", "dataplane/config/*"),
@@ -237,13 +238,15 @@ MAY_INCLUDE = {
         "dataplane/base/*", "dataplane/telemetry",
     ),
     "control/daemon/tuner": DAEMON_ROOMS + ("cc/*", "control/tuner/online/*", "dataplane/base/*"),
-    # HTTP: endpoints come from others. Unknown names are answered with the nearest known one.
-    # Of the service's protocol only how a stranger's descriptors are kept away.
-    "control/daemon/api": (
-        "cc/nearest_name", "dataplane/attach/descriptors", "dataplane/base/*", "dataplane/config/record",
-        "control/daemon/api/stream",
-    ),
+    # HTTP: requests and endpoints, which come from others; then a server and a client of them. Unknown names
+    # are answered with the nearest known one. Of the service's protocol only how a stranger's descriptors
+    # are kept away.
+    "control/daemon/api": ("cc/nearest_name", "dataplane/base/*", "dataplane/config/record"),
     "control/daemon/api/stream": ("dataplane/attach/descriptors",),
+    "control/daemon/api/client": ("control/daemon/api", "dataplane/base/*"),
+    "control/daemon/api/server": (
+        "control/daemon/api", "control/daemon/api/stream", "dataplane/attach/descriptors", "dataplane/base/*",
+    ),
     # What is wrong, and where, from what the edge knows: neither emulator nor engine.
     "control/diagnosis": ("dataplane/base/*",),
     "control/experiment": ("cc/*", "dataplane/base/*", "dataplane/config/*"),
@@ -451,7 +454,6 @@ LINES_FAIL = 600
 # with more than that, which may not grow.
 PAIRS_FAIL = 12
 PAIRS_CROWDED = {
-    "control/daemon/api": 20,
     "control/experiment": 29,
     "control/experiment/live": 26,
 }

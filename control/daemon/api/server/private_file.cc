@@ -1,4 +1,4 @@
-#include "control/daemon/api/private_file.h"
+#include "control/daemon/api/server/private_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "control/daemon/api/client.h"
+#include "control/daemon/api/client/client.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -13,7 +13,7 @@
 #include <exception>
 #include <utility>
 
-#include "control/daemon/api/event_parser.h"
+#include "control/daemon/api/client/event_parser.h"
 #include "dataplane/base/text/json_limits.h"
 
 namespace paceline::daemon {

@@ -1,4 +1,4 @@
-#include "control/daemon/api/event_parser.h"
+#include "control/daemon/api/client/event_parser.h"
 
 namespace paceline::daemon {
 

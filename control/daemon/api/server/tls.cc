@@ -1,11 +1,11 @@
-#include "control/daemon/api/tls.h"
+#include "control/daemon/api/server/tls.h"
 
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
 
 #include <boost/asio/buffer.hpp>
 
-#include "control/daemon/api/private_file.h"
+#include "control/daemon/api/server/private_file.h"
 
 namespace paceline::daemon {
 

@@ -1,4 +1,4 @@
-#include "control/daemon/api/event_queue.h"
+#include "control/daemon/api/server/event_queue.h"
 
 #include <utility>
 

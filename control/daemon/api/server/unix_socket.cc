@@ -1,4 +1,4 @@
-#include "control/daemon/api/unix_socket.h"
+#include "control/daemon/api/server/unix_socket.h"
 
 #include <grp.h>
 #include <pwd.h>

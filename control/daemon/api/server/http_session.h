@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "control/daemon/api/server_state.h"
+#include "control/daemon/api/server/server_state.h"
 
 namespace paceline::daemon {
 

@@ -1,4 +1,4 @@
-#include "control/daemon/api/tokens.h"
+#include "control/daemon/api/server/tokens.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/daemon/api/private_file.h"
+#include "control/daemon/api/server/private_file.h"
 #include "control/daemon/api/target.h"
 #include "dataplane/base/text/printable.h"
 

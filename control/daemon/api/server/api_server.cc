@@ -1,4 +1,4 @@
-#include "control/daemon/api/api_server.h"
+#include "control/daemon/api/server/api_server.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -17,10 +17,10 @@
 #include <string_view>
 #include <utility>
 
-#include "control/daemon/api/http_session.h"
 #include "control/daemon/api/openapi.h"
-#include "control/daemon/api/server_state.h"
-#include "control/daemon/api/tls.h"
+#include "control/daemon/api/server/http_session.h"
+#include "control/daemon/api/server/server_state.h"
+#include "control/daemon/api/server/tls.h"
 #include "dataplane/attach/descriptors/foreign_descriptors.h"
 
 namespace paceline::daemon {

@@ -1,4 +1,4 @@
-#include "control/daemon/api/places.h"
+#include "control/daemon/api/server/places.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "control/daemon/api/http_session.h"
+#include "control/daemon/api/server/http_session.h"
 
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -21,8 +21,8 @@
 #include <string>
 #include <utility>
 
-#include "control/daemon/api/event_queue.h"
 #include "control/daemon/api/events.h"
+#include "control/daemon/api/server/event_queue.h"
 #include "control/daemon/api/target.h"
 #include "dataplane/base/text/printable.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "control/daemon/api/api_settings.h"
+#include "control/daemon/api/server/api_settings.h"
 
 namespace paceline::daemon {
 

@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
-#include "control/daemon/api/api_settings.h"
 #include "control/daemon/api/endpoint.h"
+#include "control/daemon/api/server/api_settings.h"
 
 namespace paceline::daemon {
 

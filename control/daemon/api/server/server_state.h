@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "control/daemon/api/api_server.h"
-#include "control/daemon/api/places.h"
 #include "control/daemon/api/router.h"
+#include "control/daemon/api/server/api_server.h"
+#include "control/daemon/api/server/places.h"
+#include "control/daemon/api/server/tokens.h"
+#include "control/daemon/api/server/unix_socket.h"
 #include "control/daemon/api/stream/byte_stream.h"
-#include "control/daemon/api/tokens.h"
-#include "control/daemon/api/unix_socket.h"
 #include "dataplane/attach/descriptors/aside.h"
 
 namespace paceline::daemon {
