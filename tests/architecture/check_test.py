@@ -203,6 +203,13 @@ class Check(unittest.TestCase):
             self.assertEqual(code, 1, output)
             self.assertIn("tools/x/a.h: error: class Wide has 26 data members, 25 is the most", output)
 
+    def test_pairs_of_a_folder(self):
+        pairs = {f"tools/host/p{i}{suffix}": "" for i in range(12) for suffix in (".h", ".cc")}
+        self.good(pairs | {"tools/host/page/p12.h": "", "tools/host/p12.js": ""})
+        code, output = run(GOOD | pairs | {"tools/host/p12.h": ""})
+        self.assertEqual(code, 1, output)
+        self.assertIn("tools/host: error: 13 pairs of .h and .cc side by side, 12 is the most", output)
+
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))
         self.good({"cc/a.cc": "\n" * 600})

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
 #include "dataplane/base/numbers/jain.h"
 
 namespace paceline::tools {

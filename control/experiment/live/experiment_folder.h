@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "cc/interface/algorithm.h"
-#include "control/experiment/live/analysis.h"
-#include "control/experiment/live/plan.h"
-#include "control/experiment/live/schedule.h"
+#include "control/experiment/live/analysis/analysis.h"
+#include "control/experiment/live/plan/plan.h"
+#include "control/experiment/live/plan/schedule.h"
 #include "dataplane/config/algorithm_catalogue.h"
 #include "dataplane/config/toml/diagnostics.h"
 

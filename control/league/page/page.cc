@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "control/experiment/html_text.h"
+#include "control/experiment/page/html_text.h"
 #include "control/league/page/page_assets.h"
 #include "control/league/page/page_parts.h"
 

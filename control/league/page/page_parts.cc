@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "control/experiment/html_text.h"
-#include "control/experiment/number_text.h"
-#include "control/experiment/value_text.h"
+#include "control/experiment/page/html_text.h"
+#include "control/experiment/report/value_text.h"
+#include "control/experiment/text/number_text.h"
 
 namespace paceline::league {
 

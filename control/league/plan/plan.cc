@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/reproduce.h"
+#include "control/experiment/results/reproduce.h"
 
 namespace paceline::league {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cc/interface/algorithm.h"
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
 #include "dataplane/config/scenario.h"
 
 namespace paceline::tuner::online {

@@ -1,4 +1,4 @@
-#include "control/experiment/effects.h"
+#include "control/experiment/analysis/effects.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

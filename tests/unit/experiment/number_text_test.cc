@@ -1,4 +1,4 @@
-#include "control/experiment/number_text.h"
+#include "control/experiment/text/number_text.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>  // mkdtemp is POSIX

@@ -1,11 +1,11 @@
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
 
 #include <boost/math/distributions/non_central_t.hpp>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "control/experiment/bootstrap.h"
+#include "control/experiment/analysis/bootstrap.h"
 #include "dataplane/base/numbers/distributions.h"
 
 using namespace paceline;

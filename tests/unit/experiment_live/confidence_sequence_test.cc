@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "control/experiment/live/confidence_sequence.h"
+#include "control/experiment/live/analysis/confidence_sequence.h"
 #include "dataplane/base/numbers/distributions.h"
 
 using namespace paceline;

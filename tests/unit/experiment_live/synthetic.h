@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "control/experiment/live/analysis.h"
+#include "control/experiment/live/analysis/analysis.h"
 #include "dataplane/base/numbers/distributions.h"
 
 namespace paceline::experiment::live::test {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cc/params.h"
-#include "control/experiment/number_text.h"
+#include "control/experiment/text/number_text.h"
 #include "dataplane/base/numbers/math.h"
 
 namespace paceline::tuner::online {

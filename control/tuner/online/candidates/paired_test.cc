@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "control/experiment/live/confidence_sequence.h"
+#include "control/experiment/live/analysis/confidence_sequence.h"
 
 namespace paceline::tuner::online {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
 
 namespace paceline::tuner::online {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
 #include "dataplane/base/numbers/math.h"
 
 namespace paceline::tuner::online {
