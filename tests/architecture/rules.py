@@ -33,10 +33,9 @@ BELOW_DRIVER = (
 )
 BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach/*")
 BELOW_TOOLS = BELOW_DRIVER + (
-    "dataplane/driver/*", "dataplane/attach/*", "dataplane/service/protocol/control_protocol", "control/daemon/api",
-    "control/daemon/api/client",
-    "control/diagnosis", "control/experiment/*", "control/league/*",
-    "control/tuner", "control/tuner/online/*",
+    "dataplane/driver/*", "dataplane/attach/*", "dataplane/service/protocol/control_protocol",
+    "control/daemon/api", "control/daemon/api/client", "control/diagnosis", "control/experiment/*",
+    "control/league/*", "control/tuner", "control/tuner/online/*",
 )
 # What experiments and the tuner of pacelined are built on.
 DAEMON_ROOMS = (
