@@ -9,17 +9,17 @@
 #include <span>
 #include <type_traits>
 
-#include "cc/algorithm.h"
 #include "cc/cadence/cadence.h"
 #include "cc/eqds/eqds.h"
 #include "cc/homa/homa.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/uplink_arbiter.h"
 #include "cc/plugin/call.h"
 #include "cc/rate/dcqcn.h"
 #include "cc/rate/fixed.h"
 #include "cc/rate/timely.h"
 #include "cc/registry.h"
 #include "cc/sird/sird.h"
-#include "cc/uplink_arbiter.h"
 #include "cc/window/dctcp.h"
 #include "cc/window/hpcc.h"
 #include "cc/window/nscc.h"

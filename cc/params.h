@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 
 namespace paceline::cc {
 

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "cc/algorithm.h"
-#include "cc/downlink_allocator.h"
-#include "cc/uplink_arbiter.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/downlink_allocator.h"
+#include "cc/interface/uplink_arbiter.h"
 
 namespace paceline::cc {
 

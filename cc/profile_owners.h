@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 
 namespace paceline::cc {
 

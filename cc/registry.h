@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 
 namespace paceline::cc {
 

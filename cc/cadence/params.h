@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "cc/algorithm.h"
-#include "cc/channel_units.h"
+#include "cc/grants/channel_units.h"
+#include "cc/interface/algorithm.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::cc {

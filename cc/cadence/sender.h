@@ -24,7 +24,7 @@
 
 #include "cc/cadence/params.h"
 #include "cc/cadence/water_fill.h"
-#include "cc/uplink_arbiter.h"
+#include "cc/interface/uplink_arbiter.h"
 
 namespace paceline::cc {
 

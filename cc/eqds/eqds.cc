@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cc/channel_units.h"
+#include "cc/grants/channel_units.h"
 
 namespace paceline::cc {
 namespace {

@@ -25,9 +25,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "cc/algorithm.h"
 #include "cc/eqds/params.h"
-#include "cc/uplink_arbiter.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/uplink_arbiter.h"
 
 namespace paceline::cc {
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cassert>
 
-#include "cc/channel_units.h"
+#include "cc/grants/channel_units.h"
 
 namespace paceline::cc {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cc/channel_units.h"
 #include "cc/dispatch.h"
+#include "cc/grants/channel_units.h"
 
 namespace paceline::cc {
 namespace {

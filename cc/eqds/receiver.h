@@ -39,8 +39,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "cc/downlink_allocator.h"
 #include "cc/eqds/params.h"
+#include "cc/interface/downlink_allocator.h"
 
 namespace paceline::cc {
 

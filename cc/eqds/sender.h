@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cc/eqds/params.h"
-#include "cc/uplink_arbiter.h"
+#include "cc/interface/uplink_arbiter.h"
 
 namespace paceline::cc {
 

@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 
 namespace paceline::cc {
 

@@ -25,8 +25,8 @@
 #include <string>
 #include <vector>
 
-#include "cc/downlink_allocator.h"
 #include "cc/grants/grant_channel.h"
+#include "cc/interface/downlink_allocator.h"
 
 namespace paceline::cc {
 

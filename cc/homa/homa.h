@@ -25,7 +25,7 @@
 #include <span>
 
 #include "cc/grants/grant_channel.h"
-#include "cc/uplink_arbiter.h"
+#include "cc/interface/uplink_arbiter.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::cc {

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/uplink_arbiter.h"
 #include "cc/plugin/guard.h"
-#include "cc/uplink_arbiter.h"
 
 struct paceline_cc_item;
 struct paceline_cc_rates;

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/plugin/paceline_cc.h"
 
 namespace paceline::cc::plugin {

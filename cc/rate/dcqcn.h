@@ -26,7 +26,7 @@
 #include <span>
 #include <type_traits>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/rate/dcqcn_increase.h"
 #include "cc/rate/rate_window.h"
 

@@ -14,7 +14,7 @@
 
 #include <span>
 
-#include "cc/param_spec.h"
+#include "cc/interface/param_spec.h"
 
 namespace paceline::cc {
 

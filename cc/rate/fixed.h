@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 
 namespace paceline::cc {
 

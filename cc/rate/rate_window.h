@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "cc/algorithm.h"
-#include "cc/decision.h"
-#include "cc/param_spec.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/decision.h"
+#include "cc/interface/param_spec.h"
 
 namespace paceline::cc {
 

@@ -21,9 +21,9 @@
 #include <cstdint>
 #include <span>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/round_trip.h"
 #include "cc/rate/rate_window.h"
-#include "cc/round_trip.h"
 
 namespace paceline::cc {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "cc/interface/uplink_arbiter.h"
 #include "cc/sird/sird.h"
-#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc {
 

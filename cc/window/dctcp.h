@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/window/window.h"
 
 namespace paceline::cc {

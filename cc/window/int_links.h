@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cc/event.h"
-#include "dataplane/base/int_stack.h"
+#include "cc/interface/event.h"
+#include "dataplane/base/protocol/int_stack.h"
 
 namespace paceline::cc {
 

@@ -27,7 +27,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/window/window.h"
 
 namespace paceline::cc {

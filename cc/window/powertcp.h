@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/window/int_links.h"
 #include "cc/window/window.h"
 

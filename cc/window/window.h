@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cc/algorithm.h"
-#include "cc/decision.h"
-#include "cc/event.h"
-#include "cc/round_trip.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/decision.h"
+#include "cc/interface/event.h"
+#include "cc/interface/round_trip.h"
 
 namespace paceline::cc {
 

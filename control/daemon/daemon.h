@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "control/daemon/api/api_server.h"
 #include "control/daemon/api/endpoint.h"
+#include "control/daemon/api/server/api_server.h"
 #include "control/daemon/config/daemon_config.h"
 #include "control/daemon/experiments/experiments.h"
 #include "control/daemon/parameters/parameters.h"

@@ -1,6 +1,6 @@
 #include "control/experiment/design.h"
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::experiment {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::experiment {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string_view>
 
-#include "cc/decision.h"
+#include "cc/interface/decision.h"
 
 namespace paceline::experiment {
 

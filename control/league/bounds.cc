@@ -7,8 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "control/experiment/json_reader.h"
-#include "control/experiment/number_text.h"
+#include "control/experiment/text/json_reader.h"
+#include "control/experiment/text/number_text.h"
 #include "dataplane/config/scenario/document.h"
 
 namespace paceline::league {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "control/experiment/number_text.h"
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
+#include "control/experiment/text/number_text.h"
 
 namespace paceline::league {
 

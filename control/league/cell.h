@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "control/experiment/detail.h"
-#include "control/experiment/json_writer.h"
 #include "control/experiment/run_result.h"
+#include "control/experiment/text/json_writer.h"
 #include "control/league/metrics.h"
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 
 namespace paceline::league {
 

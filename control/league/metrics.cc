@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
 
 namespace paceline::league {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "control/experiment/analysis/statistics.h"
 #include "control/experiment/design.h"
-#include "control/experiment/number_text.h"
-#include "control/experiment/statistics.h"
-#include "control/experiment/value_text.h"
+#include "control/experiment/report/value_text.h"
+#include "control/experiment/text/number_text.h"
 
 namespace paceline::league {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "control/league/cell.h"
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 #include "control/league/standings.h"
 
 namespace paceline::league {

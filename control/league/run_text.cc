@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "control/experiment/json_reader.h"
-#include "control/experiment/json_writer.h"
+#include "control/experiment/text/json_reader.h"
+#include "control/experiment/text/json_writer.h"
 #include "control/league/cell.h"
 
 namespace paceline::league {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "control/experiment/number_text.h"
-#include "dataplane/base/math.h"
+#include "control/experiment/text/number_text.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::league {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "control/league/cell.h"
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 
 namespace paceline::league {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "control/experiment/number_text.h"
+#include "control/experiment/text/number_text.h"
 
 namespace paceline::tuner {
 

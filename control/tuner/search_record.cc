@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "control/experiment/json_writer.h"
-#include "control/experiment/number_text.h"
+#include "control/experiment/text/json_writer.h"
+#include "control/experiment/text/number_text.h"
 
 namespace paceline::tuner {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cc/params.h"
-#include "control/experiment/number_text.h"
+#include "control/experiment/text/number_text.h"
 #include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tuner {

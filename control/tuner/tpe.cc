@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 
 namespace paceline::tuner {
 

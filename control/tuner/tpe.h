@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "control/tuner/objective.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::tuner {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/attach/protocol.h"
 
 namespace paceline::attach {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::attach {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/registry.h"
 
 namespace paceline::config {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/params.h"
 #include "dataplane/config/record.h"
 

@@ -21,9 +21,9 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
-#include "dataplane/base/histogram.h"
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/base/containers/slab.h"
+#include "dataplane/base/numbers/histogram.h"
 #include "dataplane/fabric/sweep/fabric_ahead.h"
 #include "dataplane/fabric/sweep/fabric_sweep.h"
 #include "dataplane/fabric/topology/division.h"

@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "dataplane/wire/ndp.h"
+#include "dataplane/wire/host/ndp.h"
 
 namespace paceline::neighbour {
 

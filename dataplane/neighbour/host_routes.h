@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "dataplane/neighbour/neighbour_config.h"
-#include "dataplane/wire/addresses.h"
-#include "dataplane/wire/ip_header.h"
+#include "dataplane/wire/headers/addresses.h"
+#include "dataplane/wire/host/ip_header.h"
 
 namespace paceline::neighbour {
 

@@ -15,16 +15,16 @@
 #include <cstdint>
 #include <optional>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/neighbour/host_routes.h"
 #include "dataplane/neighbour/neighbour_config.h"
 #include "dataplane/neighbour/neighbour_table.h"
 #include "dataplane/port/packet.h"
-#include "dataplane/wire/arp.h"
-#include "dataplane/wire/ethernet.h"
-#include "dataplane/wire/host_error.h"
-#include "dataplane/wire/icmp.h"
-#include "dataplane/wire/ndp.h"
+#include "dataplane/wire/host/arp.h"
+#include "dataplane/wire/host/ethernet.h"
+#include "dataplane/wire/host/host_error.h"
+#include "dataplane/wire/host/icmp.h"
+#include "dataplane/wire/host/ndp.h"
 
 namespace paceline::neighbour {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "dataplane/neighbour/neighbour_table.h"
-#include "dataplane/wire/ip_header.h"
+#include "dataplane/wire/host/ip_header.h"
 
 namespace paceline::neighbour {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "dataplane/base/units.h"
-#include "dataplane/wire/addresses.h"
-#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/headers/addresses.h"
+#include "dataplane/wire/headers/dscp.h"
 
 namespace paceline::neighbour {
 

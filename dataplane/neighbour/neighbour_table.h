@@ -26,10 +26,10 @@
 #include <optional>
 #include <vector>
 
-#include "dataplane/base/deadline_tree.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/containers/deadline_tree.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/neighbour/neighbour_config.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::neighbour {
 

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/neighbour/host_stack.h"
 #include "dataplane/port/capture/capture.h"
 #include "dataplane/port/packet.h"

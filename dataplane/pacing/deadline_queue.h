@@ -10,7 +10,7 @@
 // took 31 ns with 32 contexts and 148 ns with 100,000).
 #pragma once
 
-#include "dataplane/base/deadline_tree.h"
+#include "dataplane/base/containers/deadline_tree.h"
 
 namespace paceline::pacing {
 

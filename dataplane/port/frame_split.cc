@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "dataplane/port/packet.h"
-#include "dataplane/wire/endian.h"
-#include "dataplane/wire/headers.h"
-#include "dataplane/wire/opcodes.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/headers/headers.h"
+#include "dataplane/wire/headers/opcodes.h"
 
 namespace paceline {
 

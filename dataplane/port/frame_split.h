@@ -14,10 +14,10 @@
 #include <cstring>
 #include <span>
 
-#include "dataplane/base/ecn.h"
+#include "dataplane/base/protocol/ecn.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/port/port.h"
-#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/headers/dscp.h"
 
 namespace paceline {
 

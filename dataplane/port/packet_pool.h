@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/slab.h"
 #include "dataplane/port/packet.h"
 
 namespace paceline {

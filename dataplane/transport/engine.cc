@@ -6,7 +6,7 @@
 
 #include "dataplane/transport/datagram/datagram.h"
 #include "dataplane/transport/message/requester_timer.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline::transport {
 

@@ -3,7 +3,7 @@
 #include "dataplane/base/prefetch.h"
 #include "dataplane/transport/congestion/scheduler.h"
 #include "dataplane/transport/ends/requester.h"
-#include "dataplane/wire/endian.h"
+#include "dataplane/wire/bytes/endian.h"
 
 namespace paceline::transport {
 

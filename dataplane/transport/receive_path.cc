@@ -3,9 +3,9 @@
 #include "dataplane/transport/message/ack_progress.h"
 #include "dataplane/transport/message/notification_point.h"
 #include "dataplane/transport/selective/answer_repair.h"
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/trim.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/extensions/trim.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline::transport {
 

@@ -11,7 +11,7 @@
 #include "dataplane/transport/core/engine_core.h"
 #include "dataplane/transport/ends/requester.h"
 #include "dataplane/transport/ends/responder.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

@@ -7,7 +7,7 @@
 #include "dataplane/transport/message/packet_class.h"
 #include "dataplane/transport/message/requester_timer.h"
 #include "dataplane/transport/read/read_responder.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline::transport {
 

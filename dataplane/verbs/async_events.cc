@@ -2,11 +2,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "dataplane/verbs/completion_queue.h"
-#include "dataplane/verbs/context.h"
-#include "dataplane/verbs/queue_pair.h"
-#include "dataplane/verbs/results.h"
-#include "dataplane/verbs/shared_receive_queue.h"
+#include "dataplane/verbs/abi/results.h"
+#include "dataplane/verbs/completion/completion_queue.h"
+#include "dataplane/verbs/device/context.h"
+#include "dataplane/verbs/queue_pair/queue_pair.h"
+#include "dataplane/verbs/queue_pair/shared_receive_queue.h"
 
 namespace paceline::verbs {
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstddef>
 
-#include "dataplane/verbs/abi.h"
+#include "dataplane/verbs/abi/abi.h"
 
 namespace paceline::verbs {
 

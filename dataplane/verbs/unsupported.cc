@@ -1,6 +1,6 @@
 // Functions that must exist, and offer nothing here: each refuses as its manual page says.
-#include "dataplane/verbs/abi.h"
-#include "dataplane/verbs/results.h"
+#include "dataplane/verbs/abi/abi.h"
+#include "dataplane/verbs/abi/results.h"
 
 using paceline::verbs::refuse;
 using paceline::verbs::result;

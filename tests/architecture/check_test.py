@@ -27,17 +27,17 @@ def run(tree):
 
 GOOD = {
     "dataplane/base/units.h": "#pragma once\n#include <cstdint>\n",
-    "dataplane/base/slab.h": "#pragma once\n",
+    "dataplane/base/containers/slab.h": "#pragma once\n",
     "dataplane/port/port.h": '#pragma once\n#include "dataplane/base/units.h"\n',
     "dataplane/port/pool.h": "#pragma once\n",
     "dataplane/port/dpdk/dpdk_port.cc": "#include <rte_ethdev.h>\n",
-    "cc/event.h": '#include "dataplane/base/units.h"\n',
-    "dataplane/transport/engine.h": '#include "cc/event.h"\n#include "dataplane/port/port.h"\n',
+    "cc/interface/event.h": '#include "dataplane/base/units.h"\n',
+    "dataplane/transport/engine.h": '#include "cc/interface/event.h"\n#include "dataplane/port/port.h"\n',
     "dataplane/fabric/wire/link.h": '#include "dataplane/port/port.h"\n',
     "dataplane/driver/tsc.cc": "auto t = std::chrono::steady_clock::now();\n",
     "control/experiment/stats.cc": "#include <boost/math/distributions.hpp>\ndouble x = std::log(2.0);\n",
     "tools/main.cc": '#include "dataplane/transport/engine.h"\nauto* home = std::getenv("HOME");\n',
-    "tools/workload/cdf.h": '#include "dataplane/base/slab.h"\n',
+    "tools/workload/cdf.h": '#include "dataplane/base/containers/slab.h"\n',
 }
 
 
@@ -58,13 +58,13 @@ class Check(unittest.TestCase):
         self.good({})
 
     def test_the_message_names_line_and_what_is_allowed(self):
-        self.bad("cc/rate/dcqcn.cc", '#include "cc/event.h"\n\n#include "dataplane/transport/engine.h"\n',
+        self.bad("cc/rate/dcqcn.cc", '#include "cc/interface/event.h"\n\n#include "dataplane/transport/engine.h"\n',
                  "cc/rate/dcqcn.cc:3: error:", "cc may not include", "dataplane/base/units")
 
     def test_directions(self):
         engine = '#include "dataplane/transport/engine.h"\n'
         for path in ("dataplane/base/a.h", "dataplane/fabric/a.h", "dataplane/config/a.h",
-                     "dataplane/wire/a.cc", "control/experiment/a.h", "control/daemon/main.cc",
+                     "dataplane/wire/bytes/a.cc", "control/experiment/a.h", "control/daemon/main.cc",
                      "dataplane/verbs/a.cc"):
             self.bad(path, engine, "may not include")
         self.bad("dataplane/driver/a.h", '#include "tools/workload/cdf.h"\n', "may not include")
@@ -72,7 +72,7 @@ class Check(unittest.TestCase):
 
     def test_one_header_of_a_room_does_not_open_the_room(self):
         self.bad("dataplane/transport/a.h", '#include "dataplane/port/pool.h"\n', "may not include")
-        self.bad("cc/a.h", '#include "dataplane/base/slab.h"\n', "may not include")
+        self.bad("cc/a.h", '#include "dataplane/base/containers/slab.h"\n', "may not include")
 
     def test_sub_rooms(self):
         pool = '#include "dataplane/port/capture/pool.h"\n'
@@ -96,10 +96,10 @@ class Check(unittest.TestCase):
             self.assertEqual(list(check.names_nothing(CHECK.parents[2])), ["attic", "tests/attic"])
 
     def test_angle_brackets_do_not_hide_a_room(self):
-        self.bad("dataplane/wire/a.h", "#include <dataplane/port/port.h>\n", "may not include")
+        self.bad("dataplane/wire/bytes/a.h", "#include <dataplane/port/port.h>\n", "may not include")
 
     def test_spaces_do_not_hide_an_include(self):
-        self.bad("dataplane/wire/a.h", '  #  include  "dataplane/port/port.h"\n', "may not include")
+        self.bad("dataplane/wire/bytes/a.h", '  #  include  "dataplane/port/port.h"\n', "may not include")
 
     def test_nobody_includes_tests(self):
         self.bad("tools/a.cc", '#include "tests/support/x.h"\n', "nobody includes tests")
@@ -130,7 +130,7 @@ class Check(unittest.TestCase):
         self.bad("dataplane/fabric/a.cc", "#include <random>\n", "random.h")
         self.bad("dataplane/fabric/a.cc", "std::exponential_distribution<double> d;\n", "random.h")
         self.good({"dataplane/base/a.cc": "#include <cmath>\ndouble x = std::sqrt(2.0);\n"})
-        self.good({"dataplane/base/math.h": "double log(double x);\ndouble y = own.exp(1.0);\n"})
+        self.good({"dataplane/base/numbers/math.h": "double log(double x);\ndouble y = own.exp(1.0);\n"})
         self.good({"tools/a.cc": "#include <random>\nauto x = std::exp(1.0);\n"})
 
     def test_base_and_cc_use_the_standard_library_only(self):
@@ -202,6 +202,13 @@ class Check(unittest.TestCase):
             code, output = run(GOOD | of(25, text))
             self.assertEqual(code, 1, output)
             self.assertIn("tools/x/a.h: error: class Wide has 26 data members, 25 is the most", output)
+
+    def test_pairs_of_a_folder(self):
+        pairs = {f"tools/host/p{i}{suffix}": "" for i in range(12) for suffix in (".h", ".cc")}
+        self.good(pairs | {"tools/host/page/p12.h": "", "tools/host/p12.js": ""})
+        code, output = run(GOOD | pairs | {"tools/host/p12.h": ""})
+        self.assertEqual(code, 1, output)
+        self.assertIn("tools/host: error: 13 pairs of .h and .cc side by side, 12 is the most", output)
 
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))

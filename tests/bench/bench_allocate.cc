@@ -14,7 +14,7 @@
 
 #include "cc/cadence/cadence.h"
 #include "cc/cadence/receiver/receiver.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::cc {
 namespace {

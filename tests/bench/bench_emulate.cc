@@ -28,7 +28,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/topology/clos.h"
 #include "dataplane/fabric/topology/topology.h"
 #include "tests/bench/synthetic_hosts.h"

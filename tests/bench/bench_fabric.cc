@@ -9,8 +9,8 @@
 #include <queue>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/network.h"
 #include "tests/bench/synthetic_hosts.h"
 

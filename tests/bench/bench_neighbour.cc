@@ -8,7 +8,7 @@
 #include <span>
 
 #include "dataplane/neighbour/resolving_port.h"
-#include "dataplane/wire/build.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace {
 

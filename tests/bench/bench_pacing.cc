@@ -8,7 +8,7 @@
 #include <queue>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/base/units.h"
 #include "dataplane/pacing/deadline_queue.h"
 

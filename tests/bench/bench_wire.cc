@@ -7,12 +7,12 @@
 #include <array>
 #include <vector>
 
-#include "dataplane/base/random.h"
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/crc32.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/parse.h"
-#include "dataplane/wire/patch.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/wire/bytes/crc32.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/parse.h"
+#include "dataplane/wire/packet/patch.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
+#include "dataplane/base/containers/event_wheel.h"
 #include "dataplane/fabric/network.h"
 
 namespace paceline::fabric {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/base/math.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/math.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::tools {
 

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <span>
 
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/int_record.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/extensions/int_record.h"
+#include "dataplane/wire/extensions/xack.h"
 #include "tests/fuzz/script_input.h"
 
 namespace paceline::fuzz {

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "control/daemon/api/check.h"
-#include "control/daemon/api/event_parser.h"
+#include "control/daemon/api/client/event_parser.h"
 #include "control/daemon/api/router.h"
 #include "control/daemon/api/target.h"
 #include "dataplane/base/text/printable.h"

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "dataplane/neighbour/resolving_port.h"
-#include "dataplane/wire/build.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace paceline::experiment;

@@ -5,9 +5,9 @@
 #include <span>
 
 #include "dataplane/port/port.h"
-#include "dataplane/wire/int_record.h"
-#include "dataplane/wire/trim.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/int_record.h"
+#include "dataplane/wire/extensions/trim.h"
+#include "dataplane/wire/extensions/xack.h"
 #include "tests/fuzz/promise.h"
 
 namespace paceline::fuzz {

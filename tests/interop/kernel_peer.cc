@@ -16,8 +16,8 @@
 
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/neighbour/resolving_port.h"
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
 #include "tests/interop/packet_socket_port.h"
 
 namespace {

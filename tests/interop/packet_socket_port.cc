@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "dataplane/port/frame_split.h"
-#include "dataplane/wire/ethernet.h"
+#include "dataplane/wire/host/ethernet.h"
 
 namespace paceline::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cc/dispatch.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 
 namespace paceline::perf {

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdint>
 
-#include "cc/algorithm.h"
-#include "cc/event.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/event.h"
 
 namespace paceline::perf {
 

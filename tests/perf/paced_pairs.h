@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/congestion/scheduler.h"
 #include "dataplane/transport/ends/requester.h"
 #include "dataplane/transport/transmit_path.h"

@@ -10,7 +10,7 @@
 
 #include "cc/plugin/call.h"
 #include "cc/plugin/plugin.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::cc::plugin {
 namespace {

@@ -14,7 +14,7 @@
 #include "cc/plugin/rates/context.h"
 #include "cc/plugin/rates/downlink.h"
 #include "cc/plugin/rates/uplink.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/cc/grant_support.h"
 
 namespace paceline::cc::plugin {

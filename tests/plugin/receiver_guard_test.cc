@@ -12,7 +12,7 @@
 #include "cc/dispatch.h"
 #include "cc/plugin/plugin.h"
 #include "cc/plugin/receiver.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/cc/grant_support.h"
 
 namespace paceline::cc::plugin {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/sim/random_world.h"
 #include "tests/sim/sim_support.h"
 

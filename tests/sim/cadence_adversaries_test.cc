@@ -17,7 +17,7 @@
 #include <map>
 #include <string>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/sim/sim_support.h"
 #include "tests/unit/daemon/scratch_folder.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/sim/sim_support.h"
 #include "tests/unit/daemon/scratch_folder.h"
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "cc/registry.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "tools/workload/workload.h"
 

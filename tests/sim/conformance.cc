@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "cc/registry.h"
-#include "dataplane/base/jain.h"
+#include "dataplane/base/numbers/jain.h"
 #include "tests/sim/sim_support.h"
 
 namespace paceline::simtest {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 
 namespace paceline::simtest {

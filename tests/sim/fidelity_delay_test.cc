@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/jain.h"
+#include "dataplane/base/numbers/jain.h"
 #include "tests/sim/figure.h"
 
 namespace paceline::simtest {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/jain.h"
+#include "dataplane/base/numbers/jain.h"
 #include "tests/sim/figure.h"
 #include "tests/sim/sim_support.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/sim/identity.h"
 
 namespace paceline::simtest::identity {

@@ -13,9 +13,9 @@
 #include <map>
 #include <utility>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/telemetry/counters.h"
-#include "dataplane/wire/int_record.h"
+#include "dataplane/wire/extensions/int_record.h"
 #include "tests/sim/identity.h"
 #include "tests/sim/random_world.h"
 #include "tests/support/pinned_hashes.h"

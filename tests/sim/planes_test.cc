@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/sim/sim_support.h"
 
 namespace paceline::simtest {

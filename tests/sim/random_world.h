@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/traffic/message_plan.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::soak {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/qp/queue_pair.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/support/impair.h"
 #include "tests/support/pinned_hashes.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 
 namespace paceline::test {
 

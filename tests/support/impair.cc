@@ -4,8 +4,8 @@
 #include <array>
 #include <stdexcept>
 
-#include "dataplane/wire/headers.h"
-#include "dataplane/wire/patch.h"
+#include "dataplane/wire/headers/headers.h"
+#include "dataplane/wire/packet/patch.h"
 
 namespace paceline {
 

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
 

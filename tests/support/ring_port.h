@@ -18,7 +18,7 @@
 #include <memory>
 #include <span>
 
-#include "dataplane/base/spsc_ring.h"
+#include "dataplane/base/containers/spsc_ring.h"
 #include "dataplane/port/packet_pool.h"
 #include "dataplane/port/port.h"
 

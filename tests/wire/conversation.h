@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/wire/pcap.h"
 
 namespace paceline::test {

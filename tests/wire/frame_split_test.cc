@@ -5,11 +5,11 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/port/frame_split.h"
 #include "dataplane/port/packet.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/wire/pcap.h"
 
 namespace paceline::test {

@@ -7,9 +7,9 @@
 #include <map>
 #include <sstream>
 
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/wire/checks/parse_check.h"
 #include "tests/wire/conversation.h"
 #include "tests/wire/pcap.h"

@@ -6,9 +6,9 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "dataplane/base/random.h"
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/wire/checks/parse_check.h"
 #include "tests/wire/pcap.h"
 

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline::test {
 namespace {

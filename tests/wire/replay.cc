@@ -7,7 +7,7 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline::test {
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/base/text/comma_list.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/quantity.h"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "control/diagnosis/diagnosis.h"
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/scenario/plugin_load.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/experiment/design.h"
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/quantity.h"
 #include "dataplane/driver/scenario/plugin_load.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/capture/capture_files.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/experiment/metrics.h"
-#include "dataplane/wire/parse_error.h"
+#include "dataplane/wire/packet/parse_error.h"
 
 namespace paceline::tools {
 

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "control/experiment/analysis/effects.h"
 #include "control/experiment/design.h"
-#include "control/experiment/effects.h"
 #include "control/experiment/progress.h"
-#include "control/experiment/results_file.h"
-#include "control/experiment/table.h"
+#include "control/experiment/report/table.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"

@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "control/experiment/progress.h"
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "control/league/bounds.h"
-#include "control/league/page.h"
+#include "control/league/page/page.h"
 #include "control/league/results.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"

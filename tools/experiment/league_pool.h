@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "control/league/cell.h"
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 #include "tools/cli/cli.h"
 #include "tools/experiment/league_store.h"
 #include "tools/experiment/run_pool.h"

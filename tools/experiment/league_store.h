@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "control/league/cell.h"
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 
 namespace paceline::tools {
 

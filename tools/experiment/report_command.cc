@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/effects.h"
-#include "control/experiment/results_file.h"
+#include "control/experiment/analysis/effects.h"
+#include "control/experiment/results/results_file.h"
 #include "tools/cli/cli.h"
 #include "tools/experiment/report_file.h"
 

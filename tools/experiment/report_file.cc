@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/html_text.h"
-#include "control/experiment/report_page.h"
+#include "control/experiment/page/html_text.h"
+#include "control/experiment/page/report_page.h"
 
 namespace paceline::tools {
 

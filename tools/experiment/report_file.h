@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 
 namespace paceline::tools {
 

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "control/experiment/live/block_metrics.h"
-#include "control/experiment/live/confidence_sequence.h"
-#include "control/experiment/live/metric_words.h"
-#include "control/experiment/live/planning.h"
+#include "control/experiment/analysis/statistics.h"
+#include "control/experiment/live/analysis/confidence_sequence.h"
+#include "control/experiment/live/blocks/block_metrics.h"
+#include "control/experiment/live/blocks/metric_words.h"
+#include "control/experiment/live/plan/planning.h"
 #include "control/experiment/progress.h"
-#include "control/experiment/statistics.h"
 #include "dataplane/base/text/printable.h"
 #include "dataplane/config/toml/quantity.h"
 

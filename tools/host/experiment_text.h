@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "control/experiment/live/plan.h"
-#include "control/experiment/live/schedule.h"
+#include "control/experiment/live/plan/plan.h"
+#include "control/experiment/live/plan/schedule.h"
 
 namespace paceline::tools {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"

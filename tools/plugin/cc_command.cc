@@ -10,7 +10,7 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
-#include "control/experiment/wrapped_text.h"
+#include "control/experiment/text/wrapped_text.h"
 #include "tools/plugin/cc_plugin_command.h"
 #include "tools/plugin/cc_sources.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 
 namespace paceline::tools {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/plugin/plugin.h"
 
 namespace paceline::tools {

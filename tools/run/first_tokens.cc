@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
 
 namespace paceline::tools {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/decision.h"
+#include "cc/interface/decision.h"
 #include "control/diagnosis/evidence.h"
 #include "dataplane/base/units.h"
 #include "dataplane/driver/virtual/virtual_world.h"

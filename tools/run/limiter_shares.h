@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "cc/decision.h"
+#include "cc/interface/decision.h"
 #include "dataplane/driver/traffic/sender_limits.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "control/experiment/statistics.h"
-#include "dataplane/base/jain.h"
+#include "control/experiment/analysis/statistics.h"
+#include "dataplane/base/numbers/jain.h"
 
 namespace paceline::tools {
 

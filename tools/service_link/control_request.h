@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::tools {
 

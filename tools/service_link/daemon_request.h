@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "control/daemon/api/client.h"
+#include "control/daemon/api/client/client.h"
 
 namespace paceline::tools {
 

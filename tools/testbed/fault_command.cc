@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/scenario/table_reader.h"
 #include "dataplane/config/toml/quantity.h"
 #include "dataplane/config/toml/toml_tree.h"

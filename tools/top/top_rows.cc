@@ -8,7 +8,7 @@
 
 #include "dataplane/attach/text.h"
 #include "dataplane/base/text/printable.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::tools {
 

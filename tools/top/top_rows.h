@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/decision.h"
+#include "cc/interface/decision.h"
 #include "tools/top/fabric_look.h"
 #include "tools/top/host_sample.h"
 

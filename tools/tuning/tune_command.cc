@@ -9,7 +9,7 @@
 
 #include "cc/params.h"
 #include "control/experiment/progress.h"
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "control/tuner/tpe.h"
 #include "dataplane/base/hash.h"
 #include "tools/cli/cli.h"

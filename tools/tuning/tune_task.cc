@@ -10,7 +10,7 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "control/experiment/design.h"
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/scenario/plugin_load.h"

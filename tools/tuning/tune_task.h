@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "control/tuner/search_record.h"
 #include "dataplane/config/scenario.h"
 #include "tools/cli/cli.h"

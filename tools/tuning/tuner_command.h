@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "cc/algorithm.h"
-#include "control/tuner/online/presets.h"
+#include "cc/interface/algorithm.h"
+#include "control/tuner/online/candidates/presets.h"
 #include "dataplane/config/toml/diagnostics.h"
 #include "tools/cli/cli.h"
 #include "tools/run/scenario_run.h"

@@ -13,13 +13,13 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
-#include "control/experiment/number_text.h"
-#include "control/experiment/results_file.h"
-#include "control/experiment/statistics.h"
-#include "control/tuner/online/climb.h"
+#include "control/experiment/analysis/statistics.h"
+#include "control/experiment/results/results_file.h"
+#include "control/experiment/text/number_text.h"
+#include "control/tuner/online/candidates/climb.h"
 #include "control/tuner/search_record.h"
 #include "control/tuner/tpe.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tools/tuning/tuner_command.h"
 
 namespace paceline::tools {

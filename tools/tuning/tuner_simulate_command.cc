@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "control/experiment/number_text.h"
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
+#include "control/experiment/text/number_text.h"
 #include "tools/tuning/tuner_command.h"
 
 namespace paceline::tools {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 namespace paceline::tools {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "control/tuner/online/window.h"
+#include "control/tuner/online/observation/window.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 

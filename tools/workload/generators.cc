@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tools/workload/draws/exchange_matrix.h"
 #include "tools/workload/draws/streams.h"
 

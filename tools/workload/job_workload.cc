@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "dataplane/base/distributions.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/distributions.h"
+#include "dataplane/base/numbers/math.h"
 #include "tools/workload/draws/streams.h"
 #include "tools/workload/inference/inference_job.h"
 #include "tools/workload/job_plans/simai_job.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario/fabric_shape.h"

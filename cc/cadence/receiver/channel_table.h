@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cc/cadence/params.h"
-#include "cc/downlink_allocator.h"
+#include "cc/interface/downlink_allocator.h"
 
 namespace paceline::cc::cadence {
 

@@ -23,7 +23,7 @@
 #include "cc/cadence/params.h"
 #include "cc/cadence/receiver/channel_table.h"
 #include "cc/cadence/receiver/grant_planner.h"
-#include "cc/downlink_allocator.h"
+#include "cc/interface/downlink_allocator.h"
 
 namespace paceline::cc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "cc/channel_units.h"
+#include "cc/grants/channel_units.h"
 #include "cc/grants/grant_channel.h"
 #include "cc/plugin/plugin.h"
 

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
+#include "cc/interface/uplink_arbiter.h"
 #include "cc/plugin/call.h"
-#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc::plugin {
 

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/downlink_allocator.h"
+#include "cc/interface/downlink_allocator.h"
 #include "cc/plugin/call.h"
 #include "cc/plugin/fenced_states.h"
 #include "cc/plugin/paceline_cc.h"

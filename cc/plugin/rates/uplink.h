@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "cc/interface/uplink_arbiter.h"
 #include "cc/plugin/call.h"
 #include "cc/plugin/fenced_states.h"
 #include "cc/plugin/paceline_cc.h"
 #include "cc/plugin/rates/numbered_set.h"
-#include "cc/uplink_arbiter.h"
 
 namespace paceline::cc::plugin {
 

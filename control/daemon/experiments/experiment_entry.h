@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "control/daemon/api/endpoint.h"
-#include "control/experiment/live/analysis.h"
+#include "control/experiment/live/analysis/analysis.h"
 
 namespace paceline::daemon {
 

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "control/experiment/live/live_report.h"
-#include "control/experiment/live/plan_reader.h"
+#include "control/experiment/live/plan/plan_reader.h"
+#include "control/experiment/live/report/live_report.h"
 
 namespace paceline::daemon {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::daemon {
 

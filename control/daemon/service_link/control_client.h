@@ -17,7 +17,7 @@
 
 #include "control/daemon/service_link/async_mutex.h"
 #include "control/daemon/service_link/control_message.h"
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::daemon {
 

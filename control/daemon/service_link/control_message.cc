@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "control/experiment/json_reader.h"
+#include "control/experiment/text/json_reader.h"
 #include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::daemon {

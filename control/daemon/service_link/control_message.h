@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::daemon {

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "control/experiment/json_reader.h"
+#include "control/experiment/text/json_reader.h"
 
 namespace paceline::daemon {
 

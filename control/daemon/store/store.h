@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "control/daemon/store/sqlite.h"
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::daemon {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/decision.h"
+#include "cc/interface/decision.h"
 #include "control/daemon/telemetry/queue_pair_history.h"
 
 namespace paceline::daemon {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "control/daemon/telemetry/sampler.h"
-#include "control/tuner/online/window.h"
+#include "control/tuner/online/observation/window.h"
 
 namespace paceline::daemon {
 

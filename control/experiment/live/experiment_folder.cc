@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "control/experiment/json_reader.h"
-#include "control/experiment/live/plan_reader.h"
+#include "control/experiment/live/plan/plan_reader.h"
+#include "control/experiment/text/json_reader.h"
 #include "dataplane/config/scenario/document.h"
 
 namespace paceline::experiment::live {

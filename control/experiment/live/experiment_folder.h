@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
-#include "control/experiment/live/analysis.h"
-#include "control/experiment/live/plan.h"
-#include "control/experiment/live/schedule.h"
+#include "cc/interface/algorithm.h"
+#include "control/experiment/live/analysis/analysis.h"
+#include "control/experiment/live/plan/plan.h"
+#include "control/experiment/live/plan/schedule.h"
 #include "dataplane/config/algorithm_catalogue.h"
 #include "dataplane/config/toml/diagnostics.h"
 

@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "control/experiment/live/analysis.h"
+#include "control/experiment/live/analysis/analysis.h"
 
 namespace paceline::experiment::live {
 

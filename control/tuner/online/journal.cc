@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cc/params.h"
-#include "control/experiment/number_text.h"
+#include "control/experiment/text/number_text.h"
 
 namespace paceline::tuner::online {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
-#include "control/experiment/statistics.h"
+#include "cc/interface/algorithm.h"
+#include "control/experiment/analysis/statistics.h"
 #include "dataplane/config/scenario.h"
 
 namespace paceline::tuner::online {

@@ -18,18 +18,18 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
-#include "control/tuner/online/bandit.h"
-#include "control/tuner/online/change_point.h"
-#include "control/tuner/online/climb.h"
-#include "control/tuner/online/constraints.h"
+#include "cc/interface/algorithm.h"
+#include "control/tuner/online/candidates/bandit.h"
+#include "control/tuner/online/candidates/climb.h"
+#include "control/tuner/online/candidates/paired_test.h"
+#include "control/tuner/online/candidates/presets.h"
 #include "control/tuner/online/journal.h"
-#include "control/tuner/online/objective.h"
-#include "control/tuner/online/paired_test.h"
-#include "control/tuner/online/presets.h"
-#include "control/tuner/online/signature.h"
-#include "control/tuner/online/window.h"
-#include "dataplane/base/random.h"
+#include "control/tuner/online/observation/change_point.h"
+#include "control/tuner/online/observation/constraints.h"
+#include "control/tuner/online/observation/objective.h"
+#include "control/tuner/online/observation/signature.h"
+#include "control/tuner/online/observation/window.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::tuner::online {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/registry.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/config/toml/diagnostics.h"

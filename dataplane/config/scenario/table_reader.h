@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "cc/registry.h"
 #include "dataplane/config/keys/scenario_keys.h"
 #include "dataplane/config/scenario.h"

@@ -11,7 +11,7 @@
 
 #include "dataplane/base/units.h"
 #include "dataplane/config/scenario.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::config {
 

@@ -25,9 +25,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
-#include "dataplane/base/histogram.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/base/numbers/histogram.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/clock/wall_clock.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/port/port.h"

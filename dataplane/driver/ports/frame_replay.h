@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 #include "dataplane/driver/clock/wall_clock.h"
 #include "dataplane/port/capture/capture_reader.h"
 #include "dataplane/port/port.h"

@@ -13,8 +13,8 @@
 #include "dataplane/driver/traffic/ideal.h"
 #include "dataplane/fabric/topology/clos.h"
 #include "dataplane/fabric/topology/topology.h"
-#include "dataplane/wire/addresses.h"
-#include "dataplane/wire/opcodes.h"
+#include "dataplane/wire/headers/addresses.h"
+#include "dataplane/wire/headers/opcodes.h"
 
 namespace paceline {
 

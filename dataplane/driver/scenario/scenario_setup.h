@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/transport/core/engine_config.h"

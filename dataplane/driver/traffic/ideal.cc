@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstring>
 
-#include "dataplane/base/random.h"
-#include "dataplane/wire/endian.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/wire/bytes/endian.h"
 
 namespace paceline {
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <span>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/wire/host_intake.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "cc/decision.h"
+#include "cc/interface/decision.h"
 
 namespace paceline {
 

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/base/containers/slab.h"
 #include "dataplane/base/units.h"
 #include "dataplane/driver/virtual/world_host.h"
 #include "dataplane/fabric/network.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 #include "dataplane/base/units.h"
 #include "dataplane/driver/clock/wall_clock.h"
 

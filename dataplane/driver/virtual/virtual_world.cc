@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/server_shape.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/driver/traffic/ideal.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/slab.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/driver/traffic/message_app.h"

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/base/containers/slab.h"
 #include "dataplane/driver/traffic/message_plan.h"
 #include "dataplane/driver/virtual/large_pages.h"
 #include "dataplane/driver/virtual/look_ahead.h"

@@ -7,7 +7,7 @@
 #include <memory_resource>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
+#include "dataplane/base/containers/event_wheel.h"
 #include "dataplane/fabric/switching/credit_flow.h"
 #include "dataplane/fabric/switching/egress_queues.h"
 #include "dataplane/fabric/switching/path_chooser.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "dataplane/wire/int_record.h"
+#include "dataplane/wire/extensions/int_record.h"
 
 namespace paceline::fabric {
 

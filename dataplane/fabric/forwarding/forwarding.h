@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory_resource>
 
-#include "dataplane/base/event_wheel.h"
+#include "dataplane/base/containers/event_wheel.h"
 #include "dataplane/fabric/forwarding/fabric_state.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/fabric/topology/topology.h"

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/slab.h"
 #include "dataplane/port/packet.h"
 
 namespace paceline::fabric {

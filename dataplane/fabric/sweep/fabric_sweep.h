@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/slab.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::fabric {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "dataplane/wire/patch.h"
-#include "dataplane/wire/trim.h"
+#include "dataplane/wire/extensions/trim.h"
+#include "dataplane/wire/packet/patch.h"
 
 namespace paceline::fabric {
 

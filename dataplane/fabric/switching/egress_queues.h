@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 #include "dataplane/base/units.h"
 #include "dataplane/fabric/switching/dwrr.h"
 #include "dataplane/fabric/switching/egress.h"

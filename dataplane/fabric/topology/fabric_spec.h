@@ -12,7 +12,7 @@
 #include "dataplane/fabric/topology/clos.h"
 #include "dataplane/fabric/topology/link_event.h"
 #include "dataplane/port/port.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::fabric {
 

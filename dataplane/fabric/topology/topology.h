@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/topology/clos.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 

@@ -2,8 +2,8 @@
 
 #include "dataplane/fabric/wire/link.h"
 #include "dataplane/fabric/wire/statistics.h"
-#include "dataplane/wire/int_record.h"
-#include "dataplane/wire/opcodes.h"
+#include "dataplane/wire/extensions/int_record.h"
+#include "dataplane/wire/headers/opcodes.h"
 
 namespace paceline::fabric {
 

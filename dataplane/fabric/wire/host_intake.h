@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/port/packet.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/base/units.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/fabric/wire/link.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
+#include "dataplane/base/containers/event_wheel.h"
 #include "dataplane/base/units.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
 #include "dataplane/fabric/wire/link.h"

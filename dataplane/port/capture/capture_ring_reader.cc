@@ -7,9 +7,9 @@
 
 #include "dataplane/port/capture/capture.h"
 #include "dataplane/port/capture/shown_frame.h"
-#include "dataplane/wire/endian.h"
-#include "dataplane/wire/headers.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/headers/headers.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline {
 

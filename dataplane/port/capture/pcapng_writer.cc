@@ -4,7 +4,7 @@
 #include <cstring>
 #include <ostream>
 
-#include "dataplane/wire/endian.h"
+#include "dataplane/wire/bytes/endian.h"
 
 namespace paceline {
 

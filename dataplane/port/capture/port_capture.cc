@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "dataplane/wire/endian.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

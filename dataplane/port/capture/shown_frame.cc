@@ -1,7 +1,7 @@
 #include "dataplane/port/capture/shown_frame.h"
 
-#include "dataplane/wire/endian.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

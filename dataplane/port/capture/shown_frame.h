@@ -11,7 +11,7 @@
 
 #include "dataplane/port/capture/capture.h"
 #include "dataplane/port/packet.h"
-#include "dataplane/wire/pause_frame.h"
+#include "dataplane/wire/host/pause_frame.h"
 
 namespace paceline {
 

@@ -10,7 +10,7 @@
 #include <iterator>
 
 #include "dataplane/port/dpdk/dpdk_pause.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

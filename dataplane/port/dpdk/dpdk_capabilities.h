@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dataplane/port/pause.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline {
 

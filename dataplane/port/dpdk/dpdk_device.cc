@@ -16,7 +16,7 @@
 #include <optional>
 #include <string_view>
 
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

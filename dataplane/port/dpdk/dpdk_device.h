@@ -17,7 +17,7 @@
 #include "dataplane/port/dpdk/dpdk_memory.h"
 #include "dataplane/port/dpdk/dpdk_pause.h"
 #include "dataplane/port/dpdk/dpdk_stamps.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline {
 

@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "dataplane/port/dpdk/dpdk_mbuf.h"
-#include "dataplane/wire/endian.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

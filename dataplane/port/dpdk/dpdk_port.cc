@@ -9,8 +9,8 @@
 
 #include "dataplane/port/dpdk/dpdk_mbuf.h"
 #include "dataplane/port/frame_split.h"
-#include "dataplane/wire/endian.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/attach/queues.h"
 
 namespace paceline::service {

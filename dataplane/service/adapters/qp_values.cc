@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "dataplane/transport/memory/region.h"
-#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/headers/dscp.h"
 
 namespace paceline::service {
 

@@ -15,7 +15,7 @@
 #include <map>
 #include <utility>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/service/cm/abi/ucm_commands.h"
 #include "dataplane/service/cm/manager/connection_manager.h"
 #include "dataplane/service/limits/tenant.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "dataplane/service/nics/nic_set.h"
 #include "dataplane/service/protocol/control_request.h"
 #include "dataplane/transport/core/cc_setup.h"

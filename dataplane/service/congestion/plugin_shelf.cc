@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "cc/plugin/plugin.h"
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/config/sha256.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 

@@ -16,7 +16,7 @@
 #include <span>
 #include <string_view>
 
-#include "dataplane/attach/foreign_descriptors.h"
+#include "dataplane/attach/descriptors/foreign_descriptors.h"
 #include "dataplane/attach/message_socket.h"
 #include "dataplane/service/memory/credentials.h"
 #include "dataplane/service/protocol/control_protocol.h"

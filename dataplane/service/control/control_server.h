@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/attach/aside.h"
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/aside.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/service/control/control_operations.h"
 #include "dataplane/service/workers/service.h"

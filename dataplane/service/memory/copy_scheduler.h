@@ -14,7 +14,7 @@
 #include <memory>
 #include <span>
 
-#include "dataplane/base/fixed_ring.h"
+#include "dataplane/base/containers/fixed_ring.h"
 #include "dataplane/service/memory/copy_thread.h"
 
 namespace paceline::service {

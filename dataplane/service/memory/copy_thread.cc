@@ -13,8 +13,8 @@
 #include <mutex>
 #include <vector>
 
-#include "dataplane/attach/aside.h"
-#include "dataplane/base/spsc_ring.h"
+#include "dataplane/attach/descriptors/aside.h"
+#include "dataplane/base/containers/spsc_ring.h"
 
 namespace paceline::service {
 

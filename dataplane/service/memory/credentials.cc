@@ -14,7 +14,7 @@
 #include <array>
 #include <cerrno>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::service {
 

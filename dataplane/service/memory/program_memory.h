@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/service/memory/credentials.h"
 
 namespace paceline::service {

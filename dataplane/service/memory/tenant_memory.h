@@ -16,7 +16,7 @@
 #include <memory>
 #include <span>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/attach/protocol.h"
 #include "dataplane/transport/memory/region.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
+#include "dataplane/base/containers/event_wheel.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/fabric/network.h"

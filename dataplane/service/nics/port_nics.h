@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
-#include "dataplane/base/random.h"
+#include "cc/interface/algorithm.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/neighbour/resolving_port.h"
 #include "dataplane/port/bonded_port.h"
 #include "dataplane/port/capture/ring_captured_port.h"

@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/attach/foreign_descriptors.h"
+#include "dataplane/attach/descriptors/foreign_descriptors.h"
 #include "dataplane/attach/text.h"
 #include "dataplane/service/memory/credentials.h"
 #include "dataplane/service/memory/program_memory.h"

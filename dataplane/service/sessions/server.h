@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "dataplane/attach/aside.h"
+#include "dataplane/attach/descriptors/aside.h"
 #include "dataplane/attach/message_socket.h"
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/service/sessions/session.h"

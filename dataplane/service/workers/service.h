@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/attach/aside.h"
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/aside.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/attach/protocol.h"
 #include "dataplane/service/limits/privileges.h"
 #include "dataplane/service/limits/service_settings.h"

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/attach/doorbell.h"
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/driver/clock/tsc_clock.h"

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "dataplane/base/spsc_ring.h"
+#include "dataplane/base/containers/spsc_ring.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::service {

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "dataplane/base/units.h"
 #include "dataplane/driver/loop/worker_watch.h"
 #include "dataplane/service/adapters/completion_adapter.h"

@@ -2,7 +2,7 @@
 // algorithm state and its decision, and nothing else of it.
 #pragma once
 
-#include "cc/event.h"
+#include "cc/interface/event.h"
 #include "dataplane/transport/congestion/congestion_setups.h"
 #include "dataplane/transport/core/engine_core.h"
 

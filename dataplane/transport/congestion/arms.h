@@ -11,7 +11,7 @@
 
 #include "dataplane/telemetry/cluster_figures.h"
 #include "dataplane/transport/core/cc_setup.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::transport {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cc/event.h"
+#include "cc/interface/event.h"
 #include "dataplane/transport/congestion/algorithm_runner.h"
 #include "dataplane/transport/congestion/congestion_setups.h"
 #include "dataplane/transport/congestion/grant_exchange.h"

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "dataplane/transport/core/engine_core.h"
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/control.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::transport {
 

@@ -7,13 +7,13 @@
 #include <span>
 #include <string>
 
-#include "cc/event.h"
-#include "cc/uplink_arbiter.h"
+#include "cc/interface/event.h"
+#include "cc/interface/uplink_arbiter.h"
 #include "dataplane/transport/congestion/congestion_setups.h"
 #include "dataplane/transport/congestion/control_messages.h"
 #include "dataplane/transport/congestion/peer_directory.h"
 #include "dataplane/transport/core/engine_core.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

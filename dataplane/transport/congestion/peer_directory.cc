@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/headers/dscp.h"
 
 namespace paceline::transport {
 

@@ -10,7 +10,7 @@
 #include "dataplane/transport/congestion/congestion_setups.h"
 #include "dataplane/transport/congestion/control_messages.h"
 #include "dataplane/transport/core/engine_core.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

@@ -7,7 +7,7 @@
 #include "dataplane/transport/ends/requester.h"
 #include "dataplane/transport/message/packet_class.h"
 #include "dataplane/transport/read/read_responder.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline::transport {
 

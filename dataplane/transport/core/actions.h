@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "cc/event.h"
-#include "dataplane/base/int_stack.h"
+#include "cc/interface/event.h"
+#include "dataplane/base/protocol/int_stack.h"
 
 namespace paceline {
 

@@ -9,7 +9,7 @@
 
 #include "dataplane/base/units.h"
 #include "dataplane/transport/interface/attributes.h"
-#include "dataplane/wire/header_template.h"
+#include "dataplane/wire/packet/header_template.h"
 
 namespace paceline::transport {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 
 namespace paceline::transport {
 

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cc/algorithm.h"
-#include "cc/decision.h"
-#include "dataplane/base/pointer_table.h"
+#include "cc/interface/algorithm.h"
+#include "cc/interface/decision.h"
+#include "dataplane/base/containers/pointer_table.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::transport {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "cc/decision.h"
+#include "cc/interface/decision.h"
 #include "dataplane/telemetry/cluster_figures.h"
 
 namespace paceline::transport {

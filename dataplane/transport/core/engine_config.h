@@ -9,7 +9,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/transport/core/cc_setup.h"
 #include "dataplane/transport/state/selective/path_set.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::transport {
 

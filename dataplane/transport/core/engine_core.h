@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cc/dispatch.h"
-#include "cc/downlink_allocator.h"
-#include "dataplane/base/pointer_table.h"
+#include "cc/interface/downlink_allocator.h"
+#include "dataplane/base/containers/pointer_table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/pacing/deadline_queue.h"
 #include "dataplane/port/packet_pool.h"
@@ -32,9 +32,9 @@
 #include "dataplane/transport/interface/async_events.h"
 #include "dataplane/transport/memory/region.h"
 #include "dataplane/transport/qp/queue_pair.h"
-#include "dataplane/wire/dscp.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/parse_error.h"
+#include "dataplane/wire/headers/dscp.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/parse_error.h"
 
 namespace paceline::transport {
 

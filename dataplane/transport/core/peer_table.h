@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cc/downlink_allocator.h"
+#include "cc/interface/downlink_allocator.h"
 #include "dataplane/base/units.h"
 #include "dataplane/telemetry/cluster_figures.h"
-#include "dataplane/wire/addresses.h"
-#include "dataplane/wire/build.h"
+#include "dataplane/wire/headers/addresses.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::transport {
 

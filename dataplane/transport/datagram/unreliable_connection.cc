@@ -6,7 +6,7 @@
 #include "dataplane/transport/message/qp_failure.h"
 #include "dataplane/transport/message/request_order.h"
 #include "dataplane/transport/message/send_window.h"
-#include "dataplane/wire/build.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::transport {
 

@@ -15,7 +15,7 @@
 #include "dataplane/transport/message/send_window.h"
 #include "dataplane/transport/read/read_requester.h"
 #include "dataplane/transport/selective/selective_sender.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/xack.h"
 
 namespace paceline::transport {
 

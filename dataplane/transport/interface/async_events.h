@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dataplane/base/fixed_ring.h"
+#include "dataplane/base/containers/fixed_ring.h"
 
 namespace paceline::transport {
 

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/interface/types.h"
-#include "dataplane/wire/addresses.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/addresses.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline::transport {
 

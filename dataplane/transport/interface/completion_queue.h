@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "dataplane/base/fixed_ring.h"
+#include "dataplane/base/containers/fixed_ring.h"
 #include "dataplane/transport/interface/types.h"
 
 namespace paceline::transport {

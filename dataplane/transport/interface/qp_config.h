@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/interface/completion_queue.h"
 #include "dataplane/transport/interface/receive_queue.h"
 #include "dataplane/transport/interface/types.h"
 #include "dataplane/transport/memory/region.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::transport {
 

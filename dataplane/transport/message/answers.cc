@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "dataplane/transport/message/qp_failure.h"
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/patch.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/xack.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/patch.h"
 
 namespace paceline::transport {
 

@@ -6,7 +6,7 @@
 
 #include "dataplane/transport/core/engine_core.h"
 #include "dataplane/transport/message/scatter_gather.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

@@ -1,7 +1,7 @@
 #include "dataplane/transport/message/notification_point.h"
 
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/headers/dscp.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::transport {
 

@@ -6,7 +6,7 @@
 #include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/message/qp_failure.h"
 #include "dataplane/transport/message/scatter_gather.h"
-#include "dataplane/wire/build.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::transport {
 

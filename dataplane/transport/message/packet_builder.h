@@ -6,7 +6,7 @@
 #include <span>
 
 #include "dataplane/transport/core/engine_core.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

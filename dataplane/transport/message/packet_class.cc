@@ -1,7 +1,7 @@
 #include "dataplane/transport/message/packet_class.h"
 
-#include "dataplane/wire/dscp.h"
-#include "dataplane/wire/patch.h"
+#include "dataplane/wire/headers/dscp.h"
+#include "dataplane/wire/packet/patch.h"
 
 namespace paceline::transport {
 

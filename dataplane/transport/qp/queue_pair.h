@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
 #include "dataplane/telemetry/counters.h"
@@ -30,8 +30,8 @@
 #include "dataplane/transport/state/retry_budget.h"
 #include "dataplane/transport/state/round_trip.h"
 #include "dataplane/transport/state/send_position.h"
-#include "dataplane/wire/addresses.h"
-#include "dataplane/wire/build.h"
+#include "dataplane/wire/headers/addresses.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::transport {
 

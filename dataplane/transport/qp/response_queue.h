@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/base/fixed_ring.h"
-#include "dataplane/base/psn.h"
+#include "dataplane/base/containers/fixed_ring.h"
+#include "dataplane/base/protocol/psn.h"
 
 namespace paceline::transport {
 

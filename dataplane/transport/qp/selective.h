@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "dataplane/base/fixed_ring.h"
-#include "dataplane/base/psn.h"
+#include "dataplane/base/containers/fixed_ring.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/interface/types.h"
 #include "dataplane/transport/state/round_trip.h"

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/base/fixed_ring.h"
-#include "dataplane/base/psn.h"
+#include "dataplane/base/containers/fixed_ring.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/transport/interface/types.h"
 
 namespace paceline::transport {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "dataplane/transport/core/engine_core.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

@@ -5,7 +5,7 @@
 #include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/message/answers.h"
 #include "dataplane/transport/message/qp_failure.h"
-#include "dataplane/wire/build.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::transport {
 

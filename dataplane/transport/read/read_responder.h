@@ -8,7 +8,7 @@
 
 #include "dataplane/transport/core/engine_core.h"
 #include "dataplane/transport/message/answers.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

@@ -13,7 +13,7 @@
 #include "dataplane/transport/message/send_window.h"
 #include "dataplane/transport/read/read_requester.h"
 #include "dataplane/transport/selective/answer_repair.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/xack.h"
 
 namespace paceline::transport {
 

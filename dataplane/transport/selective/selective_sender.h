@@ -8,8 +8,8 @@
 
 #include "dataplane/transport/core/engine_core.h"
 #include "dataplane/transport/read/read_requester.h"
-#include "dataplane/wire/parse.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/xack.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "dataplane/base/psn.h"
-#include "dataplane/wire/aeth.h"
+#include "dataplane/base/protocol/psn.h"
+#include "dataplane/wire/headers/aeth.h"
 
 namespace paceline::transport {
 

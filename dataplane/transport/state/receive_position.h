@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 
 namespace paceline::transport {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 
 namespace paceline::transport {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 
 namespace paceline::transport {
 

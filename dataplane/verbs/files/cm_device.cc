@@ -23,8 +23,8 @@
 
 #include "dataplane/attach/text.h"
 #include "dataplane/verbs/files/redirect.h"
-#include "dataplane/verbs/session.h"
-#include "dataplane/verbs/settings.h"
+#include "dataplane/verbs/service_link/session.h"
+#include "dataplane/verbs/service_link/settings.h"
 
 namespace paceline::files {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/attach/own_descriptor.h"
+#include "dataplane/attach/descriptors/own_descriptor.h"
 
 namespace paceline::verbs {
 

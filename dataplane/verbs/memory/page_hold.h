@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "dataplane/attach/own_descriptor.h"
+#include "dataplane/attach/descriptors/own_descriptor.h"
 
 namespace paceline::verbs {
 

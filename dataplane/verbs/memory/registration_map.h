@@ -18,7 +18,7 @@
 #include <mutex>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/attach/protocol.h"
 #include "dataplane/verbs/memory/address_map.h"
 #include "dataplane/verbs/memory/page_hold.h"

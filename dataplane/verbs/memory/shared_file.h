@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/attach/own_descriptor.h"
+#include "dataplane/attach/descriptors/own_descriptor.h"
 #include "dataplane/verbs/memory/address_map.h"
 
 namespace paceline::verbs {

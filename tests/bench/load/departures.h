@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 #include "dataplane/port/port.h"
-#include "dataplane/wire/endian.h"
+#include "dataplane/wire/bytes/endian.h"
 
 namespace paceline::bench {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
 #include "tests/support/worker.h"

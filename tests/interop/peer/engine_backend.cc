@@ -5,7 +5,7 @@
 
 #include "cc/params.h"
 #include "cc/registry.h"
-#include "dataplane/wire/opcodes.h"
+#include "dataplane/wire/headers/opcodes.h"
 
 namespace paceline::interop {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "dataplane/transport/engine.h"
-#include "dataplane/wire/header_template.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/header_template.h"
+#include "dataplane/wire/packet/icrc.h"
 #include "tests/rt/dpdk/environment.h"
 #include "tests/rt/dpdk/ring_pair.h"
 #include "tests/support/impair.h"

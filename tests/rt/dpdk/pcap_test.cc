@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "dataplane/port/dpdk/dpdk_port.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/rt/dpdk/environment.h"
 #include "tests/wire/pcap.h"
 

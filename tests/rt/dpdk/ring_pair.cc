@@ -2,9 +2,9 @@
 
 #include <stdexcept>
 
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/header_template.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/header_template.h"
+#include "dataplane/wire/packet/icrc.h"
 #include "tests/rt/dpdk/environment.h"
 
 namespace paceline::test {

@@ -6,12 +6,12 @@
 
 #include "dataplane/neighbour/host_stack.h"
 #include "dataplane/port/packet_pool.h"
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/icmp.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/bytes/checksum.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/host/icmp.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::test {
 

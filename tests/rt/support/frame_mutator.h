@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/psn.h"
-#include "dataplane/base/random.h"
-#include "dataplane/wire/addresses.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/base/protocol/psn.h"
+#include "dataplane/wire/headers/addresses.h"
 #include "tests/wire/pcap.h"
 
 namespace paceline::test {

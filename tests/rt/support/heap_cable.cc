@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "dataplane/port/frame_split.h"
-#include "dataplane/wire/endian.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline::test {
 

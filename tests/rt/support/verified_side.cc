@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "tests/support/roce_engine.h"
 

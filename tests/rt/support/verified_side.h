@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 #include "dataplane/port/port.h"
 #include "dataplane/transport/engine.h"
 #include "tests/support/worker.h"

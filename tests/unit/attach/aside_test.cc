@@ -1,5 +1,5 @@
 // Where no more threads can be had: RLIMIT_NPROC, or a control group's limit of processes.
-#include "dataplane/attach/aside.h"
+#include "dataplane/attach/descriptors/aside.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/attach/aside.h"
-#include "dataplane/attach/foreign_descriptors.h"
+#include "dataplane/attach/descriptors/aside.h"
+#include "dataplane/attach/descriptors/foreign_descriptors.h"
 #include "dataplane/attach/message_socket.h"
 
 namespace paceline::attach {

@@ -1,4 +1,4 @@
-#include "dataplane/base/deadline_tree.h"
+#include "dataplane/base/containers/deadline_tree.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/base/units.h"
 
 namespace paceline {

@@ -1,4 +1,4 @@
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 
 #include <algorithm>
 #include <array>

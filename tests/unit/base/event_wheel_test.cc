@@ -1,4 +1,4 @@
-#include "dataplane/base/event_wheel.h"
+#include "dataplane/base/containers/event_wheel.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline {
 namespace {

@@ -1,9 +1,9 @@
-#include "dataplane/base/fixed_ring.h"
+#include "dataplane/base/containers/fixed_ring.h"
 
 #include <catch2/catch.hpp>
 #include <deque>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline {
 namespace {

@@ -1,4 +1,4 @@
-#include "dataplane/base/histogram.h"
+#include "dataplane/base/numbers/histogram.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline {
 namespace {

@@ -1,4 +1,4 @@
-#include "dataplane/base/jain.h"
+#include "dataplane/base/numbers/jain.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/math.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline {
 namespace {

@@ -1,4 +1,4 @@
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 #include <array>
 #include <catch2/catch.hpp>

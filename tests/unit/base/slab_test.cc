@@ -1,4 +1,4 @@
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/slab.h"
 
 #include <catch2/catch.hpp>
 #include <memory_resource>

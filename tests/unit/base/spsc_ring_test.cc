@@ -1,4 +1,4 @@
-#include "dataplane/base/spsc_ring.h"
+#include "dataplane/base/containers/spsc_ring.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cc/cadence/cadence.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::cc {
 

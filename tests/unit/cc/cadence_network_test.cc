@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "dataplane/base/distributions.h"
-#include "dataplane/base/jain.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/distributions.h"
+#include "dataplane/base/numbers/jain.h"
+#include "dataplane/base/numbers/math.h"
 #include "tests/unit/cc/cadence_world.h"
 
 namespace paceline::cc::test {

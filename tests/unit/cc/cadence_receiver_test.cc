@@ -5,7 +5,7 @@
 
 #include "cc/cadence/cadence.h"
 #include "cc/cadence/receiver/receiver.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/cc/cadence_port.h"
 
 namespace paceline::cc {

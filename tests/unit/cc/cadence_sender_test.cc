@@ -6,7 +6,7 @@
 
 #include "cc/cadence/cadence.h"
 #include "cc/cadence/sender.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/cc/cadence_params.h"
 
 namespace paceline::cc {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::cc {
 namespace {

@@ -16,7 +16,7 @@
 #include "cc/cadence/cadence.h"
 #include "cc/cadence/receiver/receiver.h"
 #include "cc/cadence/sender.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::cc::test {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 using namespace paceline;
 using namespace paceline::cc::dcqcn;

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <deque>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dcqcn_support.h"
 
 using namespace paceline;

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dcqcn_support.h"
 
 using namespace paceline;

@@ -7,7 +7,7 @@
 
 #include "cc/eqds/eqds.h"
 #include "cc/eqds/receiver.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::cc {
 namespace {

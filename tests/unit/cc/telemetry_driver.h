@@ -2,7 +2,7 @@
 // a path that the test describes.
 #pragma once
 
-#include "dataplane/base/int_stack.h"
+#include "dataplane/base/protocol/int_stack.h"
 #include "flow_driver.h"
 
 namespace paceline::cc::test {

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/base/units.h"
 #include "tools/collective/rank/rank_link.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tools/collective/rank/place_order.h"
 
 namespace paceline::rank::in_place_test {

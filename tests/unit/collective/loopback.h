@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tools/collective/rank/rank_link.h"
 
 namespace paceline::rank::loopback {

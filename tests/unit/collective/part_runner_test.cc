@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/collective/loopback.h"
 #include "tests/unit/workload/schedule_samples.h"
 #include "tools/collective/rank/peer_traffic.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/traffic/message_plan.h"
 #include "tests/unit/collective/delay_network.h"
 #include "tools/collective/rank/plan/plan_routes.h"

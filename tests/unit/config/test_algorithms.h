@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "cc/algorithm.h"
+#include "cc/interface/algorithm.h"
 
 namespace paceline::config {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "control/daemon/telemetry/history.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::daemon {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "control/daemon/telemetry/message_series.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/daemon/fake_segment.h"
 
 namespace paceline::daemon {

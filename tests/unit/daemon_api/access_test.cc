@@ -7,9 +7,9 @@
 #include <fstream>
 #include <thread>
 
-#include "control/daemon/api/private_file.h"
-#include "control/daemon/api/tokens.h"
-#include "control/daemon/api/unix_socket.h"
+#include "control/daemon/api/server/private_file.h"
+#include "control/daemon/api/server/tokens.h"
+#include "control/daemon/api/server/unix_socket.h"
 #include "tests/unit/daemon_api/served.h"
 
 namespace paceline::test {

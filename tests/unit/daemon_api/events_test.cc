@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "control/daemon/api/event_parser.h"
-#include "control/daemon/api/event_queue.h"
-#include "dataplane/base/random.h"
+#include "control/daemon/api/client/event_parser.h"
+#include "control/daemon/api/server/event_queue.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::daemon {
 namespace {

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "control/daemon/api/client.h"
+#include "control/daemon/api/client/client.h"
 #include "tests/unit/daemon_api/served.h"
 
 namespace paceline::test {

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "control/daemon/api/router.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/daemon_api/served.h"
 
 namespace paceline::test {

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "control/daemon/api/places.h"
+#include "control/daemon/api/server/places.h"
 
 namespace paceline::test {
 namespace {

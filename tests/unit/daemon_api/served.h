@@ -21,7 +21,7 @@
 #include <string_view>
 #include <utility>
 
-#include "control/daemon/api/api_server.h"
+#include "control/daemon/api/server/api_server.h"
 
 namespace paceline::test {
 

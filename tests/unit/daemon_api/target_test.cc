@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/base/text/printable.h"
 
 namespace paceline::daemon {

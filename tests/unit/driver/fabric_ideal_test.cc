@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "tests/unit/driver/driver_support.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/server_shape.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"

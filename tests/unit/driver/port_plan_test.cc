@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/fabric/wire/host_intake.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 #include "tests/unit/driver/driver_support.h"
 
 namespace paceline::port_plan_test {

@@ -2,7 +2,7 @@
 // by steps drawn from a seed.
 #pragma once
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/driver/clock/wall_clock.h"
 
 namespace paceline {

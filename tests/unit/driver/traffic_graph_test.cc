@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/driver/driver_support.h"
 
 namespace paceline::traffic_graph_test {

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "control/experiment/effects.h"
-#include "control/experiment/statistics.h"
-#include "dataplane/base/distributions.h"
+#include "control/experiment/analysis/effects.h"
+#include "control/experiment/analysis/statistics.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

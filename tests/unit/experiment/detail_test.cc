@@ -6,9 +6,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/base/hash.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

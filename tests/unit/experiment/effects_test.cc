@@ -1,11 +1,11 @@
-#include "control/experiment/effects.h"
+#include "control/experiment/analysis/effects.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

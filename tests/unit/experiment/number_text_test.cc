@@ -1,10 +1,10 @@
-#include "control/experiment/number_text.h"
+#include "control/experiment/text/number_text.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 
 using namespace paceline;
 using namespace paceline::experiment;

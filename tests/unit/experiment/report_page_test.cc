@@ -1,13 +1,13 @@
 // The page as text: what it says, that nothing in names becomes markup, that it needs no network.
 // What a browser makes of it is tested in tests/report.
-#include "control/experiment/report_page.h"
+#include "control/experiment/page/report_page.h"
 
 #include <catch2/catch.hpp>
 
-#include "control/experiment/html_text.h"
-#include "control/experiment/page_assets.h"
-#include "control/experiment/reproduce.h"
-#include "control/experiment/verdict_words.h"
+#include "control/experiment/page/html_text.h"
+#include "control/experiment/page/page_assets.h"
+#include "control/experiment/report/verdict_words.h"
+#include "control/experiment/results/reproduce.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

@@ -1,4 +1,4 @@
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>  // mkdtemp is POSIX
@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "dataplane/base/distributions.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

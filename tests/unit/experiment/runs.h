@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "control/experiment/analysis/effects.h"
 #include "control/experiment/design.h"
-#include "control/experiment/effects.h"
 
 namespace paceline::experiment::test {
 

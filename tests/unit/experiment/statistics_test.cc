@@ -1,12 +1,12 @@
-#include "control/experiment/statistics.h"
+#include "control/experiment/analysis/statistics.h"
 
 #include <boost/math/distributions/non_central_t.hpp>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "control/experiment/bootstrap.h"
-#include "dataplane/base/distributions.h"
+#include "control/experiment/analysis/bootstrap.h"
+#include "dataplane/base/numbers/distributions.h"
 
 using namespace paceline;
 using namespace paceline::experiment;

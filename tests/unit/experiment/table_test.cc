@@ -1,4 +1,4 @@
-#include "control/experiment/table.h"
+#include "control/experiment/report/table.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,8 +7,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "control/experiment/report.h"
-#include "control/experiment/value_text.h"
+#include "control/experiment/report/report.h"
+#include "control/experiment/report/value_text.h"
 #include "tests/unit/experiment/runs.h"
 
 using namespace paceline;

@@ -1,12 +1,12 @@
-#include "control/experiment/live/analysis.h"
+#include "control/experiment/live/analysis/analysis.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "control/experiment/live/covariates.h"
-#include "control/experiment/live/interference.h"
-#include "control/experiment/live/planning.h"
-#include "control/experiment/live/studentised.h"
+#include "control/experiment/live/analysis/covariates.h"
+#include "control/experiment/live/analysis/interference.h"
+#include "control/experiment/live/analysis/studentised.h"
+#include "control/experiment/live/plan/planning.h"
 #include "tests/unit/experiment_live/synthetic.h"
 
 using namespace paceline;

@@ -1,4 +1,4 @@
-#include "control/experiment/live/balance.h"
+#include "control/experiment/live/analysis/balance.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,11 +1,11 @@
-#include "control/experiment/live/block.h"
+#include "control/experiment/live/blocks/block.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "control/experiment/live/schedule.h"
-#include "dataplane/base/distributions.h"
+#include "control/experiment/live/plan/schedule.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "dataplane/telemetry/series.h"
 
 using namespace paceline;

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "control/experiment/live/confidence_sequence.h"
-#include "dataplane/base/distributions.h"
+#include "control/experiment/live/analysis/confidence_sequence.h"
+#include "dataplane/base/numbers/distributions.h"
 
 using namespace paceline;
 using namespace paceline::experiment;

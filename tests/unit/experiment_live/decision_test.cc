@@ -1,7 +1,7 @@
 // The rule alone: what speaks against shipping, and whether going on can answer it.
 #include <catch2/catch.hpp>
 
-#include "control/experiment/live/analysis.h"
+#include "control/experiment/live/analysis/analysis.h"
 #include "tests/unit/experiment_live/synthetic.h"
 
 namespace paceline::experiment::live {

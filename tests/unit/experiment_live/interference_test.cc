@@ -11,7 +11,7 @@
 #include <cmath>
 #include <functional>
 
-#include "control/experiment/live/interference.h"
+#include "control/experiment/live/analysis/interference.h"
 #include "tests/unit/experiment_live/synthetic.h"
 
 using namespace paceline;

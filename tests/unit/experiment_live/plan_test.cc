@@ -2,8 +2,8 @@
 #include <string>
 
 #include "cc/registry.h"
-#include "control/experiment/live/plan_reader.h"
-#include "control/experiment/live/schedule.h"
+#include "control/experiment/live/plan/plan_reader.h"
+#include "control/experiment/live/plan/schedule.h"
 #include "dataplane/config/sha256.h"
 
 using namespace paceline;

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "control/experiment/live/live_report.h"
+#include "control/experiment/live/report/live_report.h"
 #include "tests/unit/experiment_live/synthetic.h"
 
 using namespace paceline;

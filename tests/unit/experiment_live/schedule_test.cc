@@ -1,4 +1,4 @@
-#include "control/experiment/live/schedule.h"
+#include "control/experiment/live/plan/schedule.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>

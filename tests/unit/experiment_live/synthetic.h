@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "control/experiment/live/analysis.h"
-#include "dataplane/base/distributions.h"
+#include "control/experiment/live/analysis/analysis.h"
+#include "dataplane/base/numbers/distributions.h"
 
 namespace paceline::experiment::live::test {
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <memory_resource>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::fabric {
 namespace {

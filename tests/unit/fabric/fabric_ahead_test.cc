@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/fabric/forwarding_rig.h"
 #include "tests/unit/fabric/random_scenario.h"
 

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/forwarding/conservation.h"
 #include "tests/unit/fabric/forwarding_rig.h"
 #include "tests/unit/fabric/random_scenario.h"

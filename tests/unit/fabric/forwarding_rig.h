@@ -8,8 +8,8 @@
 #include <memory_resource>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
-#include "dataplane/base/slab.h"
+#include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/base/containers/slab.h"
 #include "dataplane/fabric/forwarding/forwarding.h"
 #include "dataplane/fabric/forwarding/host_port.h"
 #include "dataplane/fabric/topology/fabric_spec.h"

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "dataplane/fabric/wire/link.h"
-#include "dataplane/wire/opcodes.h"
+#include "dataplane/wire/headers/opcodes.h"
 
 namespace paceline::fabric {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/event_wheel.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/fabric/network.h"
-#include "dataplane/wire/int_record.h"
+#include "dataplane/wire/extensions/int_record.h"
 
 namespace paceline::fabric {
 

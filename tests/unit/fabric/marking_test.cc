@@ -1,7 +1,7 @@
 // ECN: RED on the length of the class's egress queue.
 #include <catch2/catch.hpp>
 
-#include "dataplane/wire/patch.h"
+#include "dataplane/wire/packet/patch.h"
 #include "tests/unit/fabric/lab.h"
 
 namespace paceline::fabric {

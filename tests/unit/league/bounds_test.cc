@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "control/league/bounds.h"
-#include "control/league/page.h"
+#include "control/league/page/page.h"
 #include "tests/unit/league/league_files.h"
 
 namespace paceline::league {

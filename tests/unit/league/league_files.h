@@ -9,7 +9,7 @@
 #include <string>
 
 #include "cc/registry.h"
-#include "control/league/plan.h"
+#include "control/league/plan/plan.h"
 
 namespace paceline::league {
 

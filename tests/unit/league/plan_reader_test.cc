@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "control/league/settings_text.h"
+#include "control/league/plan/settings_text.h"
 #include "dataplane/config/scenario/document.h"
 #include "tests/unit/league/league_files.h"
 

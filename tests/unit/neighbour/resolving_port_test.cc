@@ -6,9 +6,9 @@
 #include <map>
 #include <stdexcept>
 
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/unit/neighbour/hub.h"
 
 namespace paceline::neighbour {

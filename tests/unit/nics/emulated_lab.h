@@ -11,7 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "cc/registry.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/service/nics/make_nic_sets.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dataplane/port/packet_pool.h"
-#include "dataplane/wire/header_template.h"
+#include "dataplane/wire/packet/header_template.h"
 
 namespace paceline {
 namespace {

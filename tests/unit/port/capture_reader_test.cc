@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/port/capture/pcapng_writer.h"
 #include "dataplane/port/capture/port_capture.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/port/capture/capture_ring_reader.h"
 #include "dataplane/port/capture/capture_ring_writer.h"
 #include "dataplane/port/capture/ring_captured_port.h"

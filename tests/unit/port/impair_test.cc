@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/patch.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/patch.h"
 #include "tests/support/impair.h"
 #include "tests/support/ring_port.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "dataplane/port/packet_pool.h"
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
 #include "tests/wire/checks/pcapng_reader.h"
 
 namespace paceline {

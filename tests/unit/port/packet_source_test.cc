@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/port/packet_pool.h"
 
 namespace paceline {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/service/adapters/qp_values.h"
 #include "dataplane/service/limits/message_budget.h"
 #include "dataplane/service/limits/tenant.h"

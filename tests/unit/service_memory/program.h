@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/attach/protocol.h"
 #include "dataplane/service/memory/program_memory.h"
 #include "dataplane/service/memory/tenant_memory.h"

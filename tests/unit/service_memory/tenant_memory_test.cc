@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/service_memory/program.h"
 
 namespace paceline::service::test {

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/service/memory/tenant_memory.h"
 #include "tests/unit/service_memory/program.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::telemetry {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/telemetry/segment_reader.h"
 #include "dataplane/telemetry/segment_writer.h"
 #include "dataplane/telemetry/sequence.h"

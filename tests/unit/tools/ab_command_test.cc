@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "tests/unit/tools/command.h"
 
 namespace paceline::tools {

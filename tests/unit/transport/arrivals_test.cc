@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/soak/host.h"
 #include "tests/unit/transport/lab.h"
 

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

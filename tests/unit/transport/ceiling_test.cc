@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/packet/icrc.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

@@ -17,8 +17,8 @@
 #include "dataplane/transport/congestion/congestion_manager.h"
 #include "dataplane/transport/congestion/migration.h"
 #include "dataplane/transport/ends/requester.h"
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport::test {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/transport/congestion_bench.h"
 #include "tests/unit/transport/witness.h"
 

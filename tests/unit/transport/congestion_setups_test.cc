@@ -10,7 +10,7 @@
 
 #include "cc/plugin/call.h"
 #include "cc/rate/fixed.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/congestion/port_backlog.h"
 #include "tests/unit/transport/congestion_bench.h"
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "dataplane/wire/control.h"
+#include "dataplane/wire/extensions/control.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "dataplane/transport/engine.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/support/impair.h"
 
 namespace paceline::transport::test {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/wire/dscp.h"
+#include "dataplane/wire/headers/dscp.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

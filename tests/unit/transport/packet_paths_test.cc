@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/receive_path.h"
 #include "dataplane/transport/transmit_path.h"
 #include "tests/unit/transport/congestion_bench.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/transport/congestion_bench.h"
 
 namespace paceline::transport::test {

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/state/ack_requests.h"
 #include "dataplane/transport/state/drain.h"
 #include "dataplane/transport/state/incoming_message.h"

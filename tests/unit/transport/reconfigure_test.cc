@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/wire/control.h"
+#include "dataplane/wire/extensions/control.h"
 #include "tests/unit/transport/verb_stream.h"
 
 namespace paceline::transport::test {

@@ -7,12 +7,12 @@
 #include <memory>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/message/notification_point.h"
 #include "dataplane/transport/message/scoreboard.h"
 #include "dataplane/transport/message/send_window.h"
 #include "dataplane/transport/read/read_responder.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/xack.h"
 #include "tests/unit/transport/qp_bench.h"
 
 namespace paceline::transport::test {

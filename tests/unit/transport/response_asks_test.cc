@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::transport::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "dataplane/wire/aeth.h"
+#include "dataplane/wire/headers/aeth.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/transport/read/read_responder.h"
 #include "tests/unit/transport/congestion_bench.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/transport/qp_bench.h"
 
 namespace paceline::transport::test {

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/xack.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

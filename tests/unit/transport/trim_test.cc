@@ -1,8 +1,8 @@
 // Packets of which only the headers arrive (trimmed.cc), with real bytes.
 #include <catch2/catch.hpp>
 
-#include "dataplane/wire/trim.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/trim.h"
+#include "dataplane/wire/extensions/xack.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

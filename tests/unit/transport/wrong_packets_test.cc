@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "dataplane/base/random.h"
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/wire/extensions/xack.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
 #include "tests/unit/transport/lab.h"
 
 namespace paceline::transport::test {

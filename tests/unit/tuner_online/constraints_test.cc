@@ -1,4 +1,4 @@
-#include "control/tuner/online/constraints.h"
+#include "control/tuner/online/observation/constraints.h"
 
 #include <catch2/catch.hpp>
 

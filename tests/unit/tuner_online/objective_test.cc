@@ -1,4 +1,4 @@
-#include "control/tuner/online/objective.h"
+#include "control/tuner/online/observation/objective.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "control/tuner/online/presets.h"
+#include "control/tuner/online/candidates/presets.h"
 
 #include <catch2/catch.hpp>
 

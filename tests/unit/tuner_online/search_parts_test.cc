@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "control/tuner/online/bandit.h"
-#include "control/tuner/online/climb.h"
-#include "control/tuner/online/paired_test.h"
-#include "dataplane/base/distributions.h"
+#include "control/tuner/online/candidates/bandit.h"
+#include "control/tuner/online/candidates/climb.h"
+#include "control/tuner/online/candidates/paired_test.h"
+#include "dataplane/base/numbers/distributions.h"
 #include "tests/unit/tuner_online/synthetic_plant.h"
 
 namespace paceline::tuner::online {

@@ -1,9 +1,9 @@
-#include "control/tuner/online/signature.h"
+#include "control/tuner/online/observation/signature.h"
 
 #include <catch2/catch.hpp>
 
-#include "control/tuner/online/change_point.h"
-#include "dataplane/base/random.h"
+#include "control/tuner/online/observation/change_point.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::tuner::online {
 namespace {

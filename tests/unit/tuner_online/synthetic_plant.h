@@ -12,8 +12,8 @@
 #include "cc/params.h"
 #include "cc/registry.h"
 #include "control/tuner/online/tuner.h"
-#include "dataplane/base/distributions.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/distributions.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::tuner::online::test {
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/attach/doorbell.h"
 #include "dataplane/attach/message_socket.h"
 #include "dataplane/attach/protocol.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/attach/descriptor.h"
+#include "dataplane/attach/descriptors/descriptor.h"
 
 namespace paceline::verbs::test {
 

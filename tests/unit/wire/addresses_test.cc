@@ -1,9 +1,9 @@
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::wire {
 namespace {

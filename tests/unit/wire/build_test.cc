@@ -1,10 +1,10 @@
-#include "dataplane/wire/build.h"
+#include "dataplane/wire/packet/build.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/bytes/checksum.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/unit/wire/wire_fixture.h"
 
 namespace paceline::wire {

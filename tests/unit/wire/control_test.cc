@@ -1,4 +1,4 @@
-#include "dataplane/wire/control.h"
+#include "dataplane/wire/extensions/control.h"
 
 #include <catch2/catch.hpp>
 #include <tuple>

@@ -1,12 +1,12 @@
 // Every kernel computes the same CRC-32, at every length, alignment and split.
-#include "dataplane/wire/crc32.h"
+#include "dataplane/wire/bytes/crc32.h"
 
 #include <catch2/catch.hpp>
 #include <string_view>
 #include <vector>
 
-#include "dataplane/base/random.h"
-#include "dataplane/wire/crc32_polynomial.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/wire/bytes/crc32_polynomial.h"
 
 namespace paceline::wire {
 namespace {

@@ -1,10 +1,10 @@
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "dataplane/base/random.h"
-#include "dataplane/wire/dscp.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/wire/headers/dscp.h"
 
 namespace paceline::wire {
 namespace {

@@ -4,13 +4,13 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/base/random.h"
-#include "dataplane/wire/arp.h"
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/ethernet.h"
-#include "dataplane/wire/icmp.h"
-#include "dataplane/wire/inet_sum.h"
-#include "dataplane/wire/ndp.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/wire/bytes/checksum.h"
+#include "dataplane/wire/host/arp.h"
+#include "dataplane/wire/host/ethernet.h"
+#include "dataplane/wire/host/icmp.h"
+#include "dataplane/wire/host/inet_sum.h"
+#include "dataplane/wire/host/ndp.h"
 
 namespace paceline::wire {
 namespace {

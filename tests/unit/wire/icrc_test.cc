@@ -1,12 +1,12 @@
 // The ICRC of headers and payload in two pieces against one over a masked copy of the whole
 // (InfiniBand annex A17.3; golden captures hold the rule itself, tests/wire).
-#include "dataplane/wire/icrc.h"
+#include "dataplane/wire/packet/icrc.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "dataplane/wire/crc32.h"
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/bytes/crc32.h"
+#include "dataplane/wire/headers/headers.h"
 #include "tests/unit/wire/wire_fixture.h"
 
 namespace paceline::wire {

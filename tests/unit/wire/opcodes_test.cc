@@ -1,4 +1,4 @@
-#include "dataplane/wire/opcodes.h"
+#include "dataplane/wire/headers/opcodes.h"
 
 #include <catch2/catch.hpp>
 #include <set>

@@ -1,12 +1,12 @@
 // One case per reason for which a packet is refused, each made from a good packet by one change.
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 
 #include <catch2/catch.hpp>
 #include <functional>
 #include <set>
 
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/control.h"
+#include "dataplane/wire/bytes/checksum.h"
+#include "dataplane/wire/extensions/control.h"
 #include "tests/unit/wire/wire_fixture.h"
 
 namespace paceline::wire {

@@ -1,9 +1,9 @@
-#include "dataplane/wire/patch.h"
+#include "dataplane/wire/packet/patch.h"
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/wire/checksum.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/bytes/checksum.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/unit/wire/wire_fixture.h"
 
 namespace paceline::wire {

@@ -1,9 +1,9 @@
-#include "dataplane/wire/pause_frame.h"
+#include "dataplane/wire/host/pause_frame.h"
 
 #include <catch2/catch.hpp>
 
-#include "dataplane/wire/endian.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::wire {
 namespace {

@@ -1,11 +1,11 @@
-#include "dataplane/wire/trim.h"
+#include "dataplane/wire/extensions/trim.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/checksum.h"
+#include "dataplane/wire/bytes/checksum.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::wire {
 namespace {

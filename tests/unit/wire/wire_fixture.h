@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "dataplane/base/random.h"
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/icrc.h"
+#include "dataplane/base/numbers/random.h"
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline::wire::test {
 

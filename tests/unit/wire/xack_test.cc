@@ -1,11 +1,11 @@
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/xack.h"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <span>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::wire {
 namespace {

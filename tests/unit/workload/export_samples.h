@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cc/registry.h"
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "tools/workload/workload.h"
 

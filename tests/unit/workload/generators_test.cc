@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tools/workload/models/model_shape.h"
 
 namespace paceline::workload {

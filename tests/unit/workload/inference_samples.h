@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tools/workload/inference/prefill_plan.h"
 #include "tools/workload/inference/request_trace.h"
 

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/workload/inference_samples.h"
 #include "tools/workload/inference/azure_time.h"
 

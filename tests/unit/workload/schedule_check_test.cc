@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/workload/schedule_samples.h"
 #include "tools/workload/schedules/schedule.h"
 

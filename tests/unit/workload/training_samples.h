@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/unit/workload/job_plan_samples.h"
 #include "tools/workload/models/training_traffic.h"
 #include "tools/workload/training/training_job.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tools/workload/models/model_shape.h"
 #include "tools/workload/models/rank_groups.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tests/verbs/hostile/raw_end.h"
 
 namespace paceline::test {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::test {
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <tuple>
 
-#include "dataplane/wire/build.h"
-#include "dataplane/wire/control.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/control.h"
+#include "dataplane/wire/extensions/xack.h"
+#include "dataplane/wire/packet/build.h"
 
 namespace paceline::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "dataplane/wire/header_template.h"
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/header_template.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::test {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "dataplane/wire/parse.h"
-#include "dataplane/wire/pause_frame.h"
+#include "dataplane/wire/host/pause_frame.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::test {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/base/text/comma_list.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/driver/scenario/plugin_load.h"

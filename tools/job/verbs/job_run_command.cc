@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "control/experiment/results_file.h"
+#include "control/experiment/results/results_file.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/toml_tree.h"
 #include "dataplane/driver/scenario/plugin_load.h"

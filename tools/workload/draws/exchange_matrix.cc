@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "dataplane/base/distributions.h"
-#include "dataplane/base/math.h"
+#include "dataplane/base/numbers/distributions.h"
+#include "dataplane/base/numbers/math.h"
 #include "tools/workload/draws/streams.h"
 
 namespace paceline::workload {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::workload {
 

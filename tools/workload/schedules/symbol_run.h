@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "tools/workload/schedules/schedule.h"
 #include "tools/workload/schedules/symbol_store.h"
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string_view>
 
-#include "dataplane/attach/aside.h"
+#include "dataplane/attach/descriptors/aside.h"
 
 namespace paceline::daemon {
 
@@ -50,7 +50,7 @@ class ByteStream {
   virtual int descriptor() = 0;
 };
 
-// aside: closes the socket (dataplane/attach/aside.h).
+// aside: closes the socket (dataplane/attach/descriptors/aside.h).
 std::unique_ptr<ByteStream> local_stream(boost::asio::local::stream_protocol::socket socket,
                                          std::shared_ptr<attach::Aside> aside);
 std::unique_ptr<ByteStream> tcp_stream(boost::asio::ip::tcp::socket socket);

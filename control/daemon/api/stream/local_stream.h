@@ -1,7 +1,7 @@
 // A client's Unix socket as a stream for Beast, that never waits for descriptors of the client's
-// (dataplane/attach/foreign_descriptors.h): a client that sends some is read from no more, and the
-// socket is closed aside, whatever lies unread in it. An operation that runs out of time ends the
-// connection, as in Beast's own stream.
+// (dataplane/attach/descriptors/foreign_descriptors.h): a client that sends some is read from no
+// more, and the socket is closed aside, whatever lies unread in it. An operation that runs out of
+// time ends the connection, as in Beast's own stream.
 #pragma once
 
 #include <sys/socket.h>
@@ -21,8 +21,8 @@
 #include <span>
 #include <utility>
 
-#include "dataplane/attach/aside.h"
-#include "dataplane/attach/foreign_descriptors.h"
+#include "dataplane/attach/descriptors/aside.h"
+#include "dataplane/attach/descriptors/foreign_descriptors.h"
 
 namespace paceline::daemon {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataplane/wire/endian.h"
+#include "dataplane/wire/bytes/endian.h"
 
 namespace paceline::service::cm {
 

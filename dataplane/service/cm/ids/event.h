@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::service::cm {
 

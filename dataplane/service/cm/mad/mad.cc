@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "dataplane/wire/endian.h"
+#include "dataplane/wire/bytes/endian.h"
 
 namespace paceline::service::cm {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "dataplane/wire/addresses.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::service::cm {
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/base/units.h"
 #include "dataplane/service/cm/ids/cm_id.h"
 #include "dataplane/service/cm/ids/event.h"

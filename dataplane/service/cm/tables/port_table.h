@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 #include "dataplane/service/cm/mad/ip_service.h"
 #include "dataplane/service/cm/tables/nic_book.h"
 

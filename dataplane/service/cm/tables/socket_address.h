@@ -11,8 +11,8 @@
 #include <optional>
 #include <span>
 
-#include "dataplane/wire/addresses.h"
-#include "dataplane/wire/endian.h"
+#include "dataplane/wire/bytes/endian.h"
+#include "dataplane/wire/headers/addresses.h"
 
 namespace paceline::service::cm {
 

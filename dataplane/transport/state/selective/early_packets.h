@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/port/packet.h"
 
 namespace paceline::transport {

@@ -14,7 +14,7 @@
 #include <array>
 #include <cstdint>
 
-#include "dataplane/wire/headers.h"
+#include "dataplane/wire/headers/headers.h"
 
 namespace paceline::transport {
 

@@ -8,13 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/port/packet.h"
-#include "dataplane/wire/aeth.h"
-#include "dataplane/wire/int_record.h"
-#include "dataplane/wire/parse.h"
-#include "dataplane/wire/xack.h"
+#include "dataplane/wire/extensions/int_record.h"
+#include "dataplane/wire/extensions/xack.h"
+#include "dataplane/wire/headers/aeth.h"
+#include "dataplane/wire/packet/parse.h"
 
 namespace paceline::transport {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "dataplane/base/fixed_ring.h"
-#include "dataplane/base/psn.h"
+#include "dataplane/base/containers/fixed_ring.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/state/round_trip.h"
 

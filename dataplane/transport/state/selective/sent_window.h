@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataplane/base/psn.h"
+#include "dataplane/base/protocol/psn.h"
 #include "dataplane/base/units.h"
 #include "dataplane/transport/state/send_position.h"
 

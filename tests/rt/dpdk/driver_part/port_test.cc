@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "dataplane/wire/parse.h"
+#include "dataplane/wire/packet/parse.h"
 #include "tests/rt/dpdk/environment.h"
 #include "tests/rt/dpdk/ring_pair.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataplane/base/random.h"
+#include "dataplane/base/numbers/random.h"
 
 namespace paceline::rank {
 

@@ -1,0 +1,214 @@
+#include "control/daemon/api/client/client.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "control/daemon/api/client/event_parser.h"
+#include "dataplane/base/text/json_limits.h"
+
+namespace paceline::daemon {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+using ClientStream = beast::basic_stream<asio::local::stream_protocol>;
+
+constexpr std::uint64_t kMostAnswer = 64 << 20;
+
+std::string why(const std::string& path, const error_code& error) {
+  if (error == asio::error::connection_refused ||
+      error == boost::system::errc::no_such_file_or_directory) {
+    return path +
+           ": no daemon answers there. Name its socket by --daemon, or start one:  "
+           "pacelined --config configs/pacelined.toml";
+  }
+  if (error == boost::system::errc::permission_denied) {
+    return path + ": permission denied; allowed: root, the daemon's own user, its group";
+  }
+  if (error == beast::error::timeout) return path + ": the daemon did not answer in time";
+  if (error == http::error::end_of_stream || error == http::error::partial_message ||
+      error == boost::system::errc::connection_reset || error == boost::system::errc::broken_pipe ||
+      error == asio::error::eof) {
+    return path + ": the daemon ended the connection";
+  }
+  return path + ": what answers there is not a daemon: " + error.message();
+}
+
+// The errors of a refusal, a line each.
+// A discarded value where the text is no JSON that can be used.
+Json parsed(std::string_view text) {
+  if (json_excess(text)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, false);
+}
+
+std::string errors_in(const Json& body) {
+  std::string lines;
+  if (!body.is_object() || !body.contains("errors") || !body["errors"].is_array()) return lines;
+  for (const Json& error : body["errors"]) {
+    if (!error.is_string()) continue;
+    if (!lines.empty()) lines += '\n';
+    lines += error.get_ref<const std::string&>();
+  }
+  return lines;
+}
+
+auto reporting(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
+
+class Exchange {
+ public:
+  Exchange(const std::string& path, std::chrono::milliseconds patience)
+      : path_(path), patience_(patience), stream_(context_) {}
+
+  // Runs one coroutine to its end; what it throws is the error.
+  std::string run(asio::awaitable<std::string> work) {
+    std::string wrong;
+    asio::co_spawn(context_, std::move(work),
+                   [&](const std::exception_ptr& thrown, std::string result) {
+                     wrong = thrown ? path_ + ": the request failed" : std::move(result);
+                   });
+    context_.run();
+    return wrong;
+  }
+
+  asio::awaitable<std::string> ask(http::request<http::string_body> message, Answer& answer) {
+    error_code error = co_await begin(message);
+    if (error) co_return why(path_, error);
+    http::response_parser<http::string_body> parser;
+    parser.body_limit(kMostAnswer);
+    parser.header_limit(64 << 10);
+    parser.skip(message.method() == http::verb::head);
+    co_await http::async_read(stream_, buffer_, parser, reporting(error));
+    if (error) co_return why(path_, error);
+    answer.status = parser.get().result_int();
+    answer.text = std::move(parser.get().body());
+    if (beast::iequals(parser.get()[http::field::content_type], "application/json") &&
+        !answer.text.empty()) {
+      answer.body = parsed(answer.text);
+      if (answer.body.is_discarded()) {
+        answer.body = nullptr;
+        co_return path_ + ": what answers there is not a daemon: its JSON is broken";
+      }
+    }
+    co_return std::string{};
+  }
+
+  asio::awaitable<std::string> follow(http::request<http::string_body> message,
+                                      const Client::OnEvent& on_event) {
+    error_code error = co_await begin(message);
+    if (error) co_return why(path_, error);
+    http::response_parser<http::buffer_body> parser;
+    parser.body_limit(boost::none);
+    co_await http::async_read_header(stream_, buffer_, parser, reporting(error));
+    if (error) co_return why(path_, error);
+    const unsigned status = parser.get().result_int();
+    stream_.expires_never();
+    EventParser events;
+    std::string refused;
+    std::string ended;
+    bool wanted = true;
+    const EventParser::OnEvent on_text = [&](std::string_view topic, std::string_view text) {
+      const Json data = parsed(text);
+      if (data.is_discarded()) return true;
+      if (topic == "dropped") {
+        ended = path_ + ": events came faster than they were read; the daemon let this listener go";
+        return false;
+      }
+      wanted = on_event(topic, data);
+      return wanted;
+    };
+    std::array<char, 8192> piece{};
+    while (!parser.is_done()) {
+      parser.get().body().data = piece.data();
+      parser.get().body().size = piece.size();
+      co_await http::async_read(stream_, buffer_, parser, reporting(error));
+      if (error == http::error::need_buffer) error = {};
+      const std::string_view got(piece.data(), piece.size() - parser.get().body().size);
+      if (status != 200) {
+        refused += got;
+      } else if (!events.take(got, on_text)) {
+        co_return wanted ? (ended.empty() ? path_ + ": an event is too long" : ended)
+                         : std::string{};
+      }
+      if (error) break;
+    }
+    if (status == 200) co_return path_ + ": the daemon ended the connection";
+    std::string lines = errors_in(parsed(refused));
+    co_return lines.empty() ? path_ + ": refused, status " + std::to_string(status) : lines;
+  }
+
+ private:
+  asio::awaitable<error_code> begin(const http::request<http::string_body>& message) {
+    error_code error;
+    if (path_.empty() || path_.size() >= 108) {
+      co_return make_error_code(boost::system::errc::no_such_file_or_directory);
+    }
+    const asio::local::stream_protocol::endpoint endpoint(path_);
+    stream_.expires_after(patience_);
+    co_await stream_.async_connect(endpoint, reporting(error));
+    // A refusal may be there before the body is taken: it is read whatever becomes of writing.
+    error_code unsent;
+    if (!error) co_await http::async_write(stream_, message, reporting(unsent));
+    co_return error;
+  }
+
+  const std::string& path_;
+  std::chrono::milliseconds patience_;
+  asio::io_context context_;
+  ClientStream stream_;
+  beast::flat_buffer buffer_;
+};
+
+http::request<http::string_body> message_of(std::string_view method, std::string_view target,
+                                            const Json& body) {
+  http::request<http::string_body> message;
+  message.version(11);
+  message.method_string(beast::string_view(method.data(), method.size()));
+  message.target(beast::string_view(target.data(), target.size()));
+  message.set(http::field::host, "localhost");
+  message.set(http::field::user_agent, "paceline");
+  message.set(http::field::connection, "close");
+  if (!body.is_null()) {
+    message.set(http::field::content_type, "application/json");
+    message.body() = body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  message.prepare_payload();
+  return message;
+}
+
+}  // namespace
+
+std::string Answer::complaint() const {
+  if (!error.empty()) return error;
+  if (good()) return {};
+  std::string lines = errors_in(body);
+  return lines.empty() ? "refused, status " + std::to_string(status) : lines;
+}
+
+Answer Client::request(std::string_view method, std::string_view target, const Json& body) const {
+  Answer answer;
+  Exchange exchange(path_, patience_);
+  answer.error = exchange.run(exchange.ask(message_of(method, target, body), answer));
+  return answer;
+}
+
+std::string Client::listen(std::string_view topics, const OnEvent& on_event) const {
+  std::string target = "/v1/events";
+  if (!topics.empty()) target += "?topics=" + std::string(topics);
+  Exchange exchange(path_, patience_);
+  return exchange.run(exchange.follow(message_of("GET", target, nullptr), on_event));
+}
+
+}  // namespace paceline::daemon

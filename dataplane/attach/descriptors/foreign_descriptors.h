@@ -1,0 +1,36 @@
+// Descriptors that a stranger puts into a Unix socket (SCM_RIGHTS). The kernel closes them on the
+// thread that takes the message they lie in without room for them, and that close may wait for as
+// long as the stranger likes. So a thread that others wait for looks first, takes no message that
+// descriptors come with, and leaves the socket to Aside (aside.h).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <sys/types.h>
+
+#include "dataplane/attach/descriptors/aside.h"
+#include "dataplane/attach/descriptors/descriptor.h"
+
+namespace paceline::attach {
+
+// Whether others may send descriptors there; of a listening socket, the sockets that it accepts
+// inherit it. Linux 6.16; before that the kernel lets everybody, and this does nothing.
+void allow_descriptors(int socket, bool allowed);
+
+struct Glance {
+  ssize_t bytes = -1;  // as of recv(MSG_PEEK | MSG_DONTWAIT), with errno
+  bool descriptors = false;
+};
+// The beginning of the next message, which stays where it is.
+Glance look(int socket, std::span<std::byte> out);
+
+// As recv(MSG_DONTWAIT), for the only reader of a socket where no descriptors are due: EPERM, and
+// nothing is taken, when some come.
+ssize_t receive_plain(int socket, std::span<std::byte> out);
+
+// Closes a listening socket that no other process has open; its name is free afterwards. Another
+// thread refuses the clients that wait.
+void close_listening(Descriptor socket, Aside& aside);
+
+}  // namespace paceline::attach
