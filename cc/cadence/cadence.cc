@@ -118,7 +118,7 @@ void ask_start(State& s, const CadenceParams& p, const Event& e) {
 void on_message(State& s, const CadenceParams& p, const Event& e, std::uint64_t bytes) {
   const std::int64_t now = e.now.count;
   if (e.hint_degree != 0) s.degree = e.hint_degree;
-  if (!has_backlog(s) || s.down) return;
+  if (!has_backlog(s)) return;
   if (s.phase == Phase::idle || s.phase == Phase::closing) {
     enter(s, Phase::asking);
     s.asked = false;
@@ -304,7 +304,7 @@ void on_grant(State& s, const CadenceParams& p, const Event& e, Decision& d) {
 
 // A REQUEST timer (retry, refresh, probe) is running.
 bool timer_runs(const State& s) {
-  if (s.down || s.phase == Phase::idle || s.phase == Phase::asking) return false;
+  if (s.phase == Phase::idle || s.phase == Phase::asking) return false;
   return s.phase != Phase::fallback || has_backlog(s);
 }
 
@@ -364,22 +364,11 @@ void start(State& s, const CadenceParams& p, const Event& e) {
   enter(s, Phase::idle);
 }
 
-void lose_port(State& s, std::int64_t now, Decision& d) {
-  s.down = true;
-  if (s.phase != Phase::idle) {
-    s.unconfirmed = true;
-    give_up(s, now);
-    enter(s, Phase::idle);
-  }
-  s.want_bytes = 0;
-  d.request = false;
-}
-
 Limiter limiter_of(const State& s, const CadenceParams& p, std::uint32_t wish, std::uint32_t rate,
                    std::uint32_t share, std::uint64_t ceiling) {
   if (!has_backlog(s)) return Limiter::application;
   if (wish == 0) return Limiter::grant;
-  if (s.down || rate >= p.link_mbps) return Limiter::port;
+  if (rate >= p.link_mbps) return Limiter::port;
   if (s.sent_total + p.packet_bytes > ceiling) {
     return s.phase == Phase::requesting ? Limiter::grant : Limiter::credit;
   }
@@ -402,7 +391,7 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
   d.wake_bytes = slows ? s.start_end - s.sent_total : kUnlimited;
   // The arbiter's share is about granted rates; start bytes have their own room on the uplink.
   const std::uint32_t share = start ? p.link_mbps : s.share_mbps;
-  const std::uint32_t rate = s.down ? 0 : std::min({wish, share, s.path_mbps});
+  const std::uint32_t rate = std::min({wish, share, s.path_mbps});
   d.rate = rate_from_mbps(rate);
   d.limiter = limiter_of(s, p, wish, rate, share, d.ceiling);
   // Start bytes have a ceiling of their own, at most a BDP, and the arbiter's room.
@@ -459,12 +448,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::timeout:
       on_loss(s, p, e);
       break;
-    case Signal::port_down:
-      lose_port(s, now, d);
-      break;
     case Signal::start:
-    case Signal::port_up:
-      s.down = false;
       on_message(s, p, e, e.backlog_bytes);
       break;
     case Signal::ack:

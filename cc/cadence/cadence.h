@@ -86,9 +86,8 @@ class Cadence {
     std::uint8_t probes;           // REQUESTs since the last GRANT
     std::uint8_t peer_count_hint;  // peers that have connections to the receiver
     bool unconfirmed;              // a give-up that the receiver may not know of yet
-    bool asked;    // a REQUEST since the last idle asked for a grant: giving up must be told
-    bool gave_up;  // stamp_ns is of a give-up: GRANTs that answer an older REQUEST are void
-    bool down;
+    bool asked;      // a REQUEST since the last idle asked for a grant: giving up must be told
+    bool gave_up;    // stamp_ns is of a give-up: GRANTs that answer an older REQUEST are void
     bool seq_known;  // seen_seq is valid
   };
 

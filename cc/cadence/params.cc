@@ -56,10 +56,10 @@ constexpr std::array<ParamSpec, kParams> kCadenceSpecs = {{
      "REQUESTs without an answer before the fallback algorithm takes over", kDesign},
 }};
 
-constexpr std::uint32_t kWants =
-    signal_bit(Signal::message) | signal_bit(Signal::idle) | signal_bit(Signal::share) |
-    signal_bit(Signal::grant) | signal_bit(Signal::nack) | signal_bit(Signal::timeout) |
-    signal_bit(Signal::port_down) | signal_bit(Signal::port_up) | kWantsRoundTrips;
+constexpr std::uint32_t kWants = signal_bit(Signal::message) | signal_bit(Signal::idle) |
+                                 signal_bit(Signal::share) | signal_bit(Signal::grant) |
+                                 signal_bit(Signal::nack) | signal_bit(Signal::timeout) |
+                                 kWantsRoundTrips;
 
 constexpr AlgorithmInfo kInfo = {
     .id = AlgorithmId::cadence,

@@ -95,7 +95,7 @@ void begin(EqdsState& s, const EqdsParams& p, std::int64_t now, bool speculate, 
 
 void on_eqds_work(EqdsState& s, const EqdsParams& p, std::int64_t now, bool speculate,
                   Decision& d) {
-  if (!has_work(s) || s.down) return;
+  if (!has_work(s)) return;
   if (s.phase == EqdsPhase::idle) {
     begin(s, p, now, speculate, d);
   } else if (s.phase == EqdsPhase::fallback) {
@@ -154,7 +154,7 @@ void on_eqds_grant(EqdsState& s, const EqdsParams& p, const Event& e, Decision& 
 
 // Everything that time alone does.
 void advance_eqds(EqdsState& s, const EqdsParams& p, std::int64_t now, Decision& d) {
-  if (s.down || !has_work(s)) return;
+  if (!has_work(s)) return;
   if (s.phase == EqdsPhase::pulling) {
     if (now >= tell_at(s, p)) d.request = true;
     if (now < s.probe_at) return;
@@ -193,10 +193,10 @@ void decide_eqds(const EqdsState& s, const EqdsParams& p, std::int64_t now, Deci
   std::uint32_t rate = p.link_mbps;
   if (s.paced_mbps != 0) rate = std::min(rate, s.paced_mbps);
   if (fallback) rate = p.fallback_mbps;
-  d.rate = rate_from_mbps(s.down ? 0 : rate);
+  d.rate = rate_from_mbps(rate);
 
   std::int64_t wake = kNeverNanos.count;
-  if (has_work(s) && !s.down) {
+  if (has_work(s)) {
     if (fallback || s.phase == EqdsPhase::pulling) wake = s.probe_at;
     if (s.phase == EqdsPhase::pulling && !d.request) wake = std::min(wake, tell_at(s, p));
   }
@@ -254,17 +254,6 @@ void Eqds::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::grant:
       on_eqds_grant(s, p, e, d);
       break;
-    case Signal::port_down:
-      s.down = true;
-      s.asks_start = false;
-      s.want_bytes = 0;
-      s.phase = Phase::idle;
-      d.request = false;
-      break;
-    case Signal::port_up:
-      s.down = false;
-      on_eqds_work(s, p, now, false, d);
-      break;
     case Signal::ack:
     case Signal::cnp:
     case Signal::tick:
@@ -297,7 +286,7 @@ UplinkWant Eqds::uplink_want(const State& s, const Params&) {
   UplinkWant w;
   w.start_bytes = s.asks_start ? s.want_bytes : 0;
   w.asks_start = s.asks_start;
-  w.active = has_work(s) && !s.down;
+  w.active = has_work(s);
   return w;
 }
 

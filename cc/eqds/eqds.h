@@ -67,7 +67,6 @@ class Eqds {
     bool asks_start;      // want_bytes waits for the arbiter's answer
     bool lost;            // credited bytes were lost, and the receiver does not know yet
     bool seq_known;       // seen_seq is valid
-    bool down;            // port_down
   };
 
   static Params make_params(std::span<const double> values, const PortFacts& facts) {

@@ -80,8 +80,7 @@ constexpr AlgorithmInfo kEqdsInfo = {
     .key = ContextKey::per_peer_class,
     .echo = EcnEcho::cnp,  // for the fallback; the receiver itself counts marks
     .wants = signal_bit(Signal::message) | signal_bit(Signal::idle) | signal_bit(Signal::share) |
-             signal_bit(Signal::grant) | signal_bit(Signal::nack) | signal_bit(Signal::timeout) |
-             signal_bit(Signal::port_down) | signal_bit(Signal::port_up),
+             signal_bit(Signal::grant) | signal_bit(Signal::nack) | signal_bit(Signal::timeout),
     .proactive = true,
     .over_planes = true,
     .params = kEqdsSpecs,

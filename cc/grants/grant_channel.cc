@@ -95,7 +95,7 @@ void GrantChannel::open(const GrantPort& p, std::int64_t now, std::uint64_t star
 
 void GrantChannel::on_message(const GrantPort& p, std::int64_t now, std::uint64_t bytes,
                               Decision& d) {
-  if (!has_backlog() || down) return;
+  if (!has_backlog()) return;
   if (phase == Phase::idle) {
     open(p, now, start_wish(p, bytes), d);
     return;
@@ -131,7 +131,7 @@ void GrantChannel::on_idle(const GrantPort& p, std::int64_t now, Decision& d) {
 
 // Lost bytes are backlog again. They count as used, as do all bytes in flight.
 void GrantChannel::on_loss(const GrantPort& p, std::int64_t now, Decision& d) {
-  if (phase == Phase::fallback || !has_backlog() || down) return;
+  if (phase == Phase::fallback || !has_backlog()) return;
   if (phase == Phase::open && now - requested_at < p.rtt_ns) {
     ask_by(requested_at + p.rtt_ns);
     lost = true;
@@ -213,9 +213,8 @@ void GrantChannel::decide(const GrantPort& p, std::int64_t now, Decision& d) con
   if (d.fallback) rate = std::max(1U, p.link_mbps / kFallbackPart);
   // Nothing may be sent: who takes the channel over must not think that it ran at line rate.
   if (!d.fallback && unused() == 0) rate = 0;
-  d.rate = rate_from_mbps(down ? 0 : rate);
+  d.rate = rate_from_mbps(rate);
   d.limiter = !has_backlog()              ? Limiter::application
-              : down                      ? Limiter::port
               : unused() < p.packet_bytes ? Limiter::grant
                                           : Limiter::port;
   const std::int64_t wake = timer_runs() ? std::max(request_at, now + 1) : kNeverNanos.count;
@@ -250,19 +249,6 @@ void GrantChannel::on_event(const GrantPort& p, const Event& e, Decision& d) {
       break;
     case Signal::grant:
       on_grant(p, e, d);
-      break;
-    case Signal::port_down:
-      down = true;
-      if (phase == Phase::open) {
-        drop(now);
-        phase = Phase::idle;
-      }
-      d.request = false;
-      break;
-    case Signal::port_up:
-      down = false;
-      taken_over = true;
-      on_message(p, now, e.backlog_bytes, d);
       break;
     default:
       break;

@@ -15,7 +15,7 @@
 // Fallback: after `probe_limit` REQUESTs without any GRANT the reactive algorithm takes over, as
 // cadence.h describes; REQUESTs go on. A receiver answers those that wait for their turn (hold).
 //
-// Events: message, idle, grant, nack, timeout, port_down, port_up; share where the algorithm has a
+// Events: message, idle, grant, nack, timeout; share where the algorithm has a
 // arbiter. Nothing per packet or ACK.
 #pragma once
 
@@ -77,7 +77,6 @@ struct GrantChannel {
   std::uint8_t probes;  // REQUESTs since the last GRANT
   std::uint8_t round;
   bool seq_known;
-  bool down;
   bool lost;        // the next REQUEST says that the round ended with a loss
   bool taken_over;  // from another algorithm: nothing leaves without a grant until idle
   bool congested;   // from the arbiter
@@ -108,14 +107,13 @@ struct GrantChannel {
   void on_grant(const GrantPort& port, const Event& event, Decision& decision);
   void on_timer(const GrantPort& port, std::int64_t now, Decision& decision);
   void ask_by(std::int64_t at) { request_at = at < request_at ? at : request_at; }
-  bool timer_runs() const { return !down && phase != Phase::idle && has_backlog(); }
+  bool timer_runs() const { return phase != Phase::idle && has_backlog(); }
   void decide(const GrantPort& port, std::int64_t now, Decision& decision) const;
 };
 static_assert(std::is_trivially_copyable_v<GrantChannel> && sizeof(GrantChannel) <= kStateBytes);
 
-inline constexpr std::uint32_t kGrantWants =
-    signal_bit(Signal::message) | signal_bit(Signal::idle) | signal_bit(Signal::grant) |
-    signal_bit(Signal::nack) | signal_bit(Signal::timeout) | signal_bit(Signal::port_down) |
-    signal_bit(Signal::port_up);
+inline constexpr std::uint32_t kGrantWants = signal_bit(Signal::message) |
+                                             signal_bit(Signal::idle) | signal_bit(Signal::grant) |
+                                             signal_bit(Signal::nack) | signal_bit(Signal::timeout);
 
 }  // namespace paceline::cc

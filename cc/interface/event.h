@@ -22,9 +22,7 @@ enum class Signal : std::uint8_t {
   message = 7,  // new work was posted: message_bytes
   idle,         // backlog reached 0: the last byte was sent
   tick,         // wake_at or wake_bytes was reached
-  port_down,
-  port_up,
-  share,  // *share is valid: the arbiter of the own port changed this context's share
+  share = 12,   // *share is valid: the arbiter of the own port changed this context's share
 };
 inline constexpr unsigned kSignals = 13;
 constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned>(s); }

@@ -75,9 +75,7 @@ static_assert(static_cast<int>(Signal::start) == PACELINE_CC_START &&
               static_cast<int>(Signal::share) == PACELINE_CC_SHARE &&
               static_cast<int>(Signal::message) == PACELINE_CC_MESSAGE &&
               static_cast<int>(Signal::idle) == PACELINE_CC_IDLE &&
-              static_cast<int>(Signal::tick) == PACELINE_CC_TICK &&
-              static_cast<int>(Signal::port_down) == PACELINE_CC_PORT_DOWN &&
-              static_cast<int>(Signal::port_up) == PACELINE_CC_PORT_UP);
+              static_cast<int>(Signal::tick) == PACELINE_CC_TICK);
 static_assert(static_cast<int>(Limiter::path) == PACELINE_CC_LIMIT_PATH &&
               static_cast<int>(Limiter::window) == PACELINE_CC_LIMIT_WINDOW);
 static_assert(kUnlimited == PACELINE_CC_UNLIMITED && kNeverNanos.count == PACELINE_CC_NEVER);

@@ -62,16 +62,16 @@ extern "C" {
 /* What happened. Every context gets START and TICK; of the others, those of paceline_cc_algorithm's
  * `wants`. */
 enum paceline_cc_signal {
-  PACELINE_CC_START = 0,   /* the context begins, or takes over a connection: see handover */
-  PACELINE_CC_ACK = 1,     /* acked_bytes newly acknowledged; rtt_ns if there is a sample */
-  PACELINE_CC_NACK = 2,    /* the receiver saw a gap; lost_bytes go out again */
-  PACELINE_CC_TIMEOUT = 3, /* the retransmission timer expired */
-  PACELINE_CC_CNP = 4,     /* congestion notification packet */
-  PACELINE_CC_GRANT = 5,   /* rate_grant; since 1.4, with rates */
-  PACELINE_CC_MESSAGE = 7, /* new work was posted: message_bytes */
-  PACELINE_CC_IDLE = 8,    /* the last byte of the backlog was sent */
-  PACELINE_CC_TICK = 9,    /* wake_at_ns or wake_bytes was reached */
-  PACELINE_CC_PORT_DOWN = 10,
+  PACELINE_CC_START = 0,      /* the context begins, or takes over a connection: see handover */
+  PACELINE_CC_ACK = 1,        /* acked_bytes newly acknowledged; rtt_ns if there is a sample */
+  PACELINE_CC_NACK = 2,       /* the receiver saw a gap; lost_bytes go out again */
+  PACELINE_CC_TIMEOUT = 3,    /* the retransmission timer expired */
+  PACELINE_CC_CNP = 4,        /* congestion notification packet */
+  PACELINE_CC_GRANT = 5,      /* rate_grant; since 1.4, with rates */
+  PACELINE_CC_MESSAGE = 7,    /* new work was posted: message_bytes */
+  PACELINE_CC_IDLE = 8,       /* the last byte of the backlog was sent */
+  PACELINE_CC_TICK = 9,       /* wake_at_ns or wake_bytes was reached */
+  PACELINE_CC_PORT_DOWN = 10, /* these two: no host gives them */
   PACELINE_CC_PORT_UP = 11,
   PACELINE_CC_SHARE = 12 /* share; since 1.4, with on_uplink */
 };

@@ -26,11 +26,9 @@ constexpr std::uint32_t kKnownSignals =
     PACELINE_CC_WANT(PACELINE_CC_IDLE) | PACELINE_CC_WANT(PACELINE_CC_TICK) |
     PACELINE_CC_WANT(PACELINE_CC_PORT_DOWN) | PACELINE_CC_WANT(PACELINE_CC_PORT_UP) |
     PACELINE_CC_WANT_TELEMETRY;
-// With rates these two come in any case; port_down and port_up are the host's.
+// With rates these two come in any case.
 constexpr std::uint32_t kRatesSignals =
     PACELINE_CC_WANT(PACELINE_CC_GRANT) | PACELINE_CC_WANT(PACELINE_CC_SHARE);
-constexpr std::uint32_t kRatesWants =
-    kRatesSignals | signal_bit(Signal::port_down) | signal_bit(Signal::port_up);
 
 constexpr std::string_view kUnits[] = {"us",    "ns",   "Mb/s",    "bytes",
                                        "count", "flag", "packets", "1"};
@@ -253,7 +251,7 @@ std::variant<std::unique_ptr<Plugin>, std::string> examine(const paceline_cc_alg
   info.proactive = t.receiver != nullptr || t.rates != nullptr;
   info.wants = t.wants;
   if (t.receiver != nullptr) info.wants |= kGrantWants;
-  if (t.rates != nullptr) info.wants |= kRatesWants;
+  if (t.rates != nullptr) info.wants |= kRatesSignals;
   info.params = plugin->params;
   return plugin;
 }

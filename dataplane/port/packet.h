@@ -24,8 +24,7 @@ inline constexpr std::uint8_t pfc = 1U << 1;        // a pause/resume frame of t
 inline constexpr std::uint8_t duplicate = 1U << 2;  // copied by an impairment
 // In a LongPacket: switches put records of telemetry into its tail.
 inline constexpr std::uint8_t telemetry = 1U << 3;
-inline constexpr std::uint8_t trimmed =
-    1U << 4;  // a switch cut the payload off (wire/extensions/trim.h)
+inline constexpr std::uint8_t trimmed = 1U << 4;  // a switch cut the payload off (trim.h)
 }  // namespace packet_flag
 
 inline constexpr std::size_t kMaxHeaderBytes = 128;

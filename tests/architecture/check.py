@@ -145,15 +145,14 @@ def check_file(root, path):
 
 
 def crowded(paths):
-    """(folder, pairs, most) of folders with more files side by side than a reader can survey."""
+    """(folder, pairs) of folders with more files side by side than a reader can survey."""
     pairs = {}
     for path in paths:
         folder, _, name = path.rpartition("/")
         pairs.setdefault(folder, set()).add(name.rpartition(".")[0])
     for folder, names in pairs.items():
-        most = rules.PAIRS_CROWDED.get(folder, rules.PAIRS_FAIL)
-        if len(names) > most:
-            yield folder, len(names), most
+        if len(names) > rules.PAIRS_FAIL:
+            yield folder, len(names)
 
 
 def members(code):
@@ -252,9 +251,10 @@ def main():
     if circle := circles():
         errors += 1
         print(f"rules.py: error: these rooms include one another in a circle: {', '.join(circle)}")
-    for folder, pairs, most in crowded(sources(root)):
+    for folder, pairs in crowded(sources(root)):
         errors += 1
-        print(f"{folder}: error: {pairs} pairs of .h and .cc side by side, {most} is the most: make sub-rooms")
+        print(f"{folder}: error: {pairs} pairs of .h and .cc side by side, {rules.PAIRS_FAIL} is the most: "
+              "make sub-rooms")
     for name, where in cut_classes(root, sources(root)):
         errors += 1
         print(f"{name}: error: its member functions are defined in {len(where)} files, 1 is the most: "

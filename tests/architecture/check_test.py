@@ -64,7 +64,7 @@ class Check(unittest.TestCase):
     def test_directions(self):
         engine = '#include "dataplane/transport/engine.h"\n'
         for path in ("dataplane/base/a.h", "dataplane/fabric/a.h", "dataplane/config/a.h",
-                     "dataplane/wire/a.cc", "control/experiment/a.h", "control/daemon/main.cc",
+                     "dataplane/wire/bytes/a.cc", "control/experiment/a.h", "control/daemon/main.cc",
                      "dataplane/verbs/a.cc"):
             self.bad(path, engine, "may not include")
         self.bad("dataplane/driver/a.h", '#include "tools/workload/cdf.h"\n', "may not include")
@@ -96,10 +96,10 @@ class Check(unittest.TestCase):
             self.assertEqual(list(check.names_nothing(CHECK.parents[2])), ["attic", "tests/attic"])
 
     def test_angle_brackets_do_not_hide_a_room(self):
-        self.bad("dataplane/wire/a.h", "#include <dataplane/port/port.h>\n", "may not include")
+        self.bad("dataplane/wire/bytes/a.h", "#include <dataplane/port/port.h>\n", "may not include")
 
     def test_spaces_do_not_hide_an_include(self):
-        self.bad("dataplane/wire/a.h", '  #  include  "dataplane/port/port.h"\n', "may not include")
+        self.bad("dataplane/wire/bytes/a.h", '  #  include  "dataplane/port/port.h"\n', "may not include")
 
     def test_nobody_includes_tests(self):
         self.bad("tools/a.cc", '#include "tests/support/x.h"\n', "nobody includes tests")
@@ -202,6 +202,13 @@ class Check(unittest.TestCase):
             code, output = run(GOOD | of(25, text))
             self.assertEqual(code, 1, output)
             self.assertIn("tools/x/a.h: error: class Wide has 26 data members, 25 is the most", output)
+
+    def test_pairs_of_a_folder(self):
+        pairs = {f"tools/host/p{i}{suffix}": "" for i in range(12) for suffix in (".h", ".cc")}
+        self.good(pairs | {"tools/host/page/p12.h": "", "tools/host/p12.js": ""})
+        code, output = run(GOOD | pairs | {"tools/host/p12.h": ""})
+        self.assertEqual(code, 1, output)
+        self.assertIn("tools/host: error: 13 pairs of .h and .cc side by side, 12 is the most", output)
 
     def test_file_length(self):
         self.assertIn("a.cc:301: warning", self.good({"cc/a.cc": "\n" * 301}))

@@ -17,6 +17,19 @@
 namespace paceline::fabric {
 namespace {
 
+// Half a million hops an iteration; how many in all.
+double measure_hops(benchmark::State& state, SyntheticRun& run) {
+  constexpr std::uint64_t kStep = 500'000;
+  std::uint64_t hops = run.net().stats().hops;
+  const std::uint64_t first = hops;
+  for (auto _ : state) run.until_hops(hops += kStep);
+  const auto done = static_cast<double>(run.net().stats().hops - first);
+  state.counters["hops/s"] = benchmark::Counter(done, benchmark::Counter::kIsRate);
+  state.counters["ns/hop"] =
+      benchmark::Counter(done * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  return done;
+}
+
 // range(0): payload; range(1): slot shift.
 void incast(benchmark::State& state) {
   constexpr std::uint32_t kHosts = 64;
@@ -26,14 +39,7 @@ void incast(benchmark::State& state) {
   run.start(0, 1, payload, 0);
   for (std::uint32_t host = 1; host < kHosts; ++host) run.start(host, 0, payload, 160'000);
   run.until_hops(200'000);
-  constexpr std::uint64_t kStep = 500'000;
-  std::uint64_t hops = run.net().stats().hops;
-  const std::uint64_t first = hops;
-  for (auto _ : state) run.until_hops(hops += kStep);
-  const auto done = static_cast<double>(run.net().stats().hops - first);
-  state.counters["hops/s"] = benchmark::Counter(done, benchmark::Counter::kIsRate);
-  state.counters["ns/hop"] =
-      benchmark::Counter(done * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  measure_hops(state, run);
   if (const auto wrong = run.net().check_conservation(); !wrong.empty()) {
     state.SkipWithError(wrong.c_str());
   }
@@ -67,14 +73,7 @@ void permutation(benchmark::State& state) {
         4096, 160'000);
   }
   run.until_hops(400'000);
-  constexpr std::uint64_t kStep = 500'000;
-  std::uint64_t hops = run.net().stats().hops;
-  const std::uint64_t first = hops;
-  for (auto _ : state) run.until_hops(hops += kStep);
-  const auto done = static_cast<double>(run.net().stats().hops - first);
-  state.counters["hops/s"] = benchmark::Counter(done, benchmark::Counter::kIsRate);
-  state.counters["ns/hop"] =
-      benchmark::Counter(done * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  const double done = measure_hops(state, run);
   state.counters["hops/us"] = done / (static_cast<double>(run.now().count) * 1e-6);
 }
 BENCHMARK(permutation)->ArgsProduct({{64, 1024}, {8, 10, 12, 14}})->Unit(benchmark::kMillisecond);

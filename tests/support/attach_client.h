@@ -188,6 +188,19 @@ class ClientQueue {
   attach::SharedMemory memory_;
 };
 
+// A queue pair whose completions all come to `cq`, of a size that most tests need.
+inline attach::CreateQpRequest pair_request(std::uint32_t pd, const ClientQueue& cq,
+                                            attach::PairType type) {
+  attach::CreateQpRequest r;
+  r.pd = pd;
+  r.send_cq = r.receive_cq = cq.handle;
+  r.send_requests = r.receive_requests = 16;
+  r.send_segments = r.receive_segments = 4;
+  r.inline_bytes = 128;
+  r.type = type;
+  return r;
+}
+
 // A queue pair as a program sees it.
 class ClientPair {
  public:

@@ -28,7 +28,6 @@ struct RatesState {
   bool active : 1;
   bool asks_start : 1;
   bool awaits_grant : 1;
-  bool down : 1;
   bool blocked : 1;
   bool left : 1;  // the receiver knows of the quarantine
 };
@@ -40,13 +39,11 @@ RatesState& rates_state(PluginState& state) { return *reinterpret_cast<RatesStat
 
 // An event as the plug-in sees it.
 struct RatesEvent {
-  RatesEvent(const PluginParams& p, const RatesState& s, const Event& e) : event(e) {
+  RatesEvent(const RatesState& s, const Event& e) : event(e) {
     event.peer_count_hint = 0;
     event.peers = peers_of(s.peer_count_hint);
     if (e.grant != nullptr) read(*e.grant, e);
     if (e.share != nullptr) read(*e.share);
-    const bool foreign = e.signal == Signal::port_down || e.signal == Signal::port_up;
-    if (foreign && (p.wants & signal_bit(e.signal)) == 0) event.signal = Signal::tick;
   }
   RatesEvent(const RatesEvent&) = delete;
   RatesEvent& operator=(const RatesEvent&) = delete;
@@ -125,12 +122,10 @@ void keep_want(PluginState& state, const PluginParams& p, const RatesEvent& own,
 
 // Has something to send, may not, and nothing happens: puts an end to it.
 void watch_progress(RatesState& s, const PluginParams& p, const Event& e, Decision& d) {
-  if (e.signal == Signal::port_down) s.down = true;
-  if (e.signal == Signal::port_up) s.down = false;
   const auto sent_low = static_cast<std::uint32_t>(e.sent_total);
   const bool heard = e.signal == Signal::grant || e.signal == Signal::share;
   const bool before = s.blocked;
-  s.blocked = e.backlog_bytes != 0 && !s.down && !d.fallback &&
+  s.blocked = e.backlog_bytes != 0 && !d.fallback &&
               (d.rate.bps == 0 || d.ceiling < e.sent_total + p.packet_bytes);
   if (!before || !s.blocked || heard || sent_low != s.sent_low) s.moving_us = micros(e.now.count);
   s.sent_low = sent_low;
@@ -158,7 +153,7 @@ void rates_event(PluginState& state, const PluginParams& p, const Event& e, Deci
     s.lease_us = std::min(e.grant->lease_us, kMostLeaseUs);
   }
   if (!quarantined_now(p)) {
-    const RatesEvent own(p, s, e);
+    const RatesEvent own(s, e);
     ask(state, p, own.event, d);
     if (!quarantined_now(p)) keep_want(state, p, own, d);
     if (!quarantined_now(p)) {
@@ -190,7 +185,7 @@ void fill_rates_request(PluginState& state, const PluginParams& p, const Event& 
   r.tx_cap_mbps = kCapUnlimited;
   r.timestamp_ns = static_cast<std::uint32_t>(e.now.count);
   if (quarantined_now(p)) return;
-  const RatesEvent own(p, s, e);
+  const RatesEvent own(s, e);
   Decision in_force = d;
   const paceline_cc_item item = own.item(state, p, in_force);
   paceline_cc_request said{};

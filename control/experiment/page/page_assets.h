@@ -1,5 +1,5 @@
 // Parts of a report page besides its results: texts of control/experiment/page and the chart
-// library, embedded at build time (CMakeLists.txt of this folder).
+// library, embedded at build time (control/experiment/CMakeLists.txt).
 #pragma once
 
 #include <string_view>

@@ -12,8 +12,7 @@ namespace {
 constexpr std::uint32_t kProactiveSignals =
     cc::signal_bit(cc::Signal::message) | cc::signal_bit(cc::Signal::idle) |
     cc::signal_bit(cc::Signal::grant) | cc::signal_bit(cc::Signal::share) |
-    cc::signal_bit(cc::Signal::tick) | cc::signal_bit(cc::Signal::port_down) |
-    cc::signal_bit(cc::Signal::port_up);
+    cc::signal_bit(cc::Signal::tick);
 
 }  // namespace
 

@@ -8,7 +8,6 @@
 //
 // exit: 0 measured, 1 something went wrong under way, 2 could not start (standard error says why)
 #include <poll.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +22,7 @@
 #include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/departures.h"
 #include "tests/bench/load/load_side.h"
+#include "tests/bench/load/own_processor.h"
 
 namespace paceline::bench {
 namespace {
@@ -63,21 +63,6 @@ bool input_ended(int milliseconds) {
   if (::poll(&in, 1, milliseconds) <= 0) return false;
   char bytes[64];
   return read(STDIN_FILENO, bytes, sizeof bytes) >= 0;
-}
-
-// The polling thread on a processor of its own, and where asked for under real-time scheduling: on
-// a machine with other work that is the nearest thing to a quiet one, for a second or so.
-void settle(int cpu, int fifo) {
-  if (fifo > 0) {
-    sched_param param{};
-    param.sched_priority = fifo;
-    sched_setscheduler(0, SCHED_FIFO, &param);
-  }
-  if (cpu < 0) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cpu), &set);
-  sched_setaffinity(0, sizeof set, &set);
 }
 
 void frame(Packet& packet, const Options& options) {

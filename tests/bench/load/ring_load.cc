@@ -3,8 +3,6 @@
 // memory is copied once, by the receiver; with --copy into the packet before, as well.
 //
 // exit: 0 measured, 1 something went wrong under way, 2 could not start (standard error says why)
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>
@@ -16,6 +14,7 @@
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/load_side.h"
+#include "tests/bench/load/own_processor.h"
 #include "tests/support/dpdk_ring_cable.h"
 
 namespace paceline::bench {
@@ -36,19 +35,6 @@ constexpr unsigned kSlots = 256;
 int refuse(const std::string& why) {
   std::fprintf(stderr, "ring_load: %s\n", why.c_str());
   return 2;
-}
-
-void settle_on(int cpu, int fifo) {
-  if (fifo > 0) {
-    sched_param param{};
-    param.sched_priority = fifo;
-    sched_setscheduler(0, SCHED_FIFO, &param);
-  }
-  if (cpu < 0) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cpu), &set);
-  sched_setaffinity(0, sizeof set, &set);
 }
 
 int run(const RingOptions& options) {
@@ -90,7 +76,7 @@ int run(const RingOptions& options) {
   for (unsigned i = 0; i < 2; ++i) {
     threads[i] = std::thread([&, i] {
       const LcoreRegistration known;
-      settle_on(options.cpus[i], options.fifo);
+      settle(options.cpus[i], options.fifo);
       WorkerSettings settings;
       settings.name = "load";
       settings.idle.how = Idle::spin;

@@ -39,7 +39,7 @@ struct context {         /* the sender of a channel; zeroes before START. Times 
 
 struct uplink {   /* a port that sends */
   double started; /* bytes of starts that count against the next ones */
-  int64_t started_at;
+  int64_t started_at, shares_at;
 };
 
 struct uplink_context {
@@ -361,11 +361,14 @@ static void on_uplink(cc_uplink* u) {
   constants* d = u->derived;
   struct uplink* s = u->state;
   const double over = cc_bytes_in(d->link, u->now_ns - s->started_at);
-  share_out(u, d);
+  if (u->now_ns >= s->shares_at) { /* not at every start */
+    share_out(u, d);
+    s->shares_at = u->now_ns + d->rtt / 4;
+  }
   const double room = d->bdp - cc_greater(0, s->started - over);
   s->started = d->bdp - cc_deal_starts(u, room, d->packet); /* 24 */
   s->started_at = u->now_ns;
-  u->rest_ns = u->now_ns + d->rtt / 4;
+  u->rest_ns = s->shares_at;
 }
 
 /* --- receiver of a port --- */

@@ -19,6 +19,7 @@
 #include "dataplane/attach/descriptors/aside.h"
 #include "dataplane/attach/descriptors/foreign_descriptors.h"
 #include "dataplane/attach/message_socket.h"
+#include "tests/support/descriptor_message.h"
 
 namespace paceline::attach {
 namespace {
@@ -30,21 +31,8 @@ std::pair<Descriptor, Descriptor> connected(int type) {
 }
 
 void send_text(int socket, std::string_view text, int descriptor = -1) {
-  iovec part{const_cast<char*>(text.data()), text.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = room.data();
-    message.msg_controllen = room.size();
-    cmsghdr* const c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(c), &descriptor, sizeof(int));
-  }
-  REQUIRE(::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+  REQUIRE(test::send_with_descriptor(socket, text, descriptor) ==
+          static_cast<ssize_t>(text.size()));
 }
 
 // What is received there, "EPERM" or another errno's name.

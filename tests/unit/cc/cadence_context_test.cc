@@ -402,19 +402,5 @@ TEST_CASE("cadence: a handover starts no faster than it ran") {
   CHECK(mbps(w.d) == 10'000);
 }
 
-TEST_CASE("cadence: port down stops, port up starts over") {
-  Sender w;
-  w.post(10'000'000);
-  w.deliver(w.grant(1, 50'000));
-  w.event({.signal = Signal::port_down});
-  CHECK(w.d.rate.bps == 0);
-  CHECK_FALSE(w.d.timed);
-  const unsigned before = w.requests;
-  w.now += 1'000'000;
-  w.event({.signal = Signal::port_up});
-  CHECK(w.requests == before + 1);
-  CHECK(w.last.grant_echo == 0);
-}
-
 }  // namespace
 }  // namespace paceline::cc

@@ -225,18 +225,6 @@ TEST_CASE("eqds: a connection taken over speculates no faster than it went", "[c
   CHECK(Eqds::uplink_want(c.s, c.p).start_bytes == 10'000 * kT / 8000);
 }
 
-TEST_CASE("eqds: nothing is asked for while the port is down", "[cc][eqds]") {
-  Channel c;
-  c.event(Signal::port_down);
-  c.post(1'000'000);
-  CHECK(c.requests == 0);
-  CHECK(c.d.rate.bps == 0);
-  CHECK_FALSE(c.d.timed);
-  c.event(Signal::port_up);
-  CHECK(c.requests == 1);
-  CHECK(c.d.rate.bps != 0);
-}
-
 TEST_CASE("eqds arbiter: one and a half paths of speculation for all who start together",
           "[cc][eqds]") {
   const EqdsParams p = sender_params();

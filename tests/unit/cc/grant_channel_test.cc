@@ -209,20 +209,6 @@ TEST_CASE("grants: told to wait, a channel waits for ever", "[grants]") {
   CHECK(b.now - 1'000'000 > 50'000'000);
 }
 
-TEST_CASE("grants: a port that is down sends nothing and begins anew", "[grants]") {
-  Bench b;
-  b.post(1'000'000);
-  b.grant(20 * kPacket, b.request.timestamp_ns);
-  b.event(Signal::port_down);
-  CHECK(b.decision.rate.bps == 0);
-  CHECK_FALSE(b.decision.timed);
-  b.now += kGrantRtt;
-  b.event(Signal::port_up);
-  CHECK(b.requests == 2);
-  CHECK(b.request.round == 1);
-  CHECK(b.send() == 0);
-}
-
 TEST_CASE("grants: csn is told once per round trip while there is demand", "[grants]") {
   Bench b;
   b.post(1'000'000);

@@ -20,6 +20,7 @@
 
 #include "control/daemon/service_link/control_message.h"
 #include "dataplane/attach/message_socket.h"
+#include "tests/support/descriptor_message.h"
 
 namespace paceline::daemon {
 
@@ -97,25 +98,7 @@ class FakeService {
       if (!reply.contains("id")) reply["id"] = request.at("id");
       text = reply.dump();
     }
-    send(socket.native_handle(), text);
-  }
-
-  void send(int socket, std::string& text) const {
-    iovec part{text.data(), text.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
-    if (descriptor >= 0) {
-      message.msg_control = room.data();
-      message.msg_controllen = room.size();
-      cmsghdr* const c = CMSG_FIRSTHDR(&message);
-      c->cmsg_level = SOL_SOCKET;
-      c->cmsg_type = SCM_RIGHTS;
-      c->cmsg_len = CMSG_LEN(sizeof(int));
-      std::memcpy(CMSG_DATA(c), &descriptor, sizeof(int));
-    }
-    ::sendmsg(socket, &message, MSG_NOSIGNAL);
+    test::send_with_descriptor(socket.native_handle(), text, descriptor);
   }
 
   boost::asio::io_context& context_;

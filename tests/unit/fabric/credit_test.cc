@@ -5,7 +5,7 @@
 #include <set>
 
 #include "dataplane/fabric/switching/credits.h"
-#include "tests/unit/fabric/random_scenario.h"
+#include "tests/unit/fabric/scenario_outcome.h"
 
 namespace paceline::fabric::credit_test {
 namespace {
@@ -209,33 +209,6 @@ RandomScenario random_credits(std::uint64_t seed, bool wild) {
   return out;
 }
 
-struct Outcome {
-  std::uint64_t trace = 0;
-  NetworkStats stats;
-  std::vector<EgressStats> egress;
-  std::string violation;
-};
-
-Outcome run(const RandomScenario& scenario, bool exact, unsigned slot_shift,
-            std::uint64_t look_every, std::uint64_t check_every) {
-  constexpr Picos kEnd = picos_from_micros(100'000);
-  FabricSpec spec = scenario.spec;
-  spec.exact_departures = exact;
-  Lab lab(spec, slot_shift);
-  lab.reply(scenario.reply);
-  lab.look_every(look_every);
-  lab.check_every(check_every);
-  for (const Send& send : scenario.sends) lab.send(send);
-  lab.run(kEnd);
-  lab.net().finish(kEnd);
-  Outcome out{lab.trace_hash(), lab.net().stats(), {}, {}};
-  for (std::uint32_t link = 0; link < lab.net().links(); ++link) {
-    if (const auto egress = lab.net().egress_stats(link)) out.egress.push_back(*egress);
-  }
-  out.violation = lab.violation() + lab.net().check_conservation();
-  return out;
-}
-
 TEST_CASE("credits: whatever the load, no packet of a lossless class is lost, and all arrive") {
   std::uint64_t stalled = 0, lossy_drops = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -276,10 +249,11 @@ TEST_CASE("credits: the same whoever looks, with losses, weights and links that 
     CAPTURE(seed);
     const RandomScenario scenario = random_credits(seed, seed % 3 != 0);
     REQUIRE(check(scenario.spec) == std::vector<std::string>{});
-    const Outcome one = run(scenario, false, 12, 0, 29);
+    const ScenarioOutcome one = outcome_of(scenario, false, 12, 0, 29);
     CHECK(one.violation == "");
-    for (const Outcome& other : {run(scenario, true, 12, 0, 0), run(scenario, false, 20, 3, 0),
-                                 run(scenario, true, 6, 1, 0)}) {
+    for (const ScenarioOutcome& other :
+         {outcome_of(scenario, true, 12, 0, 0), outcome_of(scenario, false, 20, 3, 0),
+          outcome_of(scenario, true, 6, 1, 0)}) {
       CHECK(other.trace == one.trace);
       CHECK(other.stats == one.stats);
       CHECK(other.egress == one.egress);

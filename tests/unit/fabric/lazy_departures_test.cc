@@ -1,45 +1,12 @@
 // Lazy departures, departures as events, looks in between and another slot width: one result.
 #include <catch2/catch.hpp>
 
-#include "tests/unit/fabric/random_scenario.h"
+#include "tests/unit/fabric/scenario_outcome.h"
 
 namespace paceline::fabric {
 namespace {
 
-constexpr Picos kEnd = picos_from_micros(100'000);
-
-struct Outcome {
-  std::uint64_t trace = 0;
-  NetworkStats stats;
-  std::vector<EgressStats> egress;
-  Histogram last_hop, core;
-  std::string violation;
-};
-
-Outcome run(const RandomScenario& scenario, bool exact, unsigned slot_shift,
-            std::uint64_t look_every, std::uint64_t check_every) {
-  FabricSpec spec = scenario.spec;
-  spec.exact_departures = exact;
-  Lab lab(spec, slot_shift);
-  lab.reply(scenario.reply);
-  lab.look_every(look_every);
-  lab.check_every(check_every);
-  for (const Send& send : scenario.sends) lab.send(send);
-  lab.run(kEnd);
-  lab.net().finish(kEnd);
-  Outcome out;
-  out.trace = lab.trace_hash();
-  out.stats = lab.net().stats();
-  for (std::uint32_t link = 0; link < lab.net().links(); ++link) {
-    if (const auto egress = lab.net().egress_stats(link)) out.egress.push_back(*egress);
-  }
-  out.last_hop = lab.net().last_hop_depth();
-  out.core = lab.net().core_depth();
-  out.violation = lab.violation() + lab.net().check_conservation();
-  return out;
-}
-
-void check_equal(const Outcome& a, const Outcome& b) {
+void check_equal(const ScenarioOutcome& a, const ScenarioOutcome& b) {
   CHECK(a.trace == b.trace);
   CHECK(a.stats == b.stats);
   CHECK(a.egress == b.egress);
@@ -55,12 +22,12 @@ TEST_CASE("lazy departures give the trace of exact ones, and nobody's look chang
     CAPTURE(seed);
     const RandomScenario scenario = random_scenario(seed);
     REQUIRE(check(scenario.spec).empty());
-    const Outcome lazy = run(scenario, false, 12, 0, 0);
+    const ScenarioOutcome lazy = outcome_of(scenario, false, 12, 0, 0);
     CHECK(lazy.violation.empty());
     CHECK(lazy.stats.delivered_packets + lazy.stats.total_drops() == lazy.stats.injected_packets);
-    check_equal(lazy, run(scenario, true, 12, 0, 0));
-    check_equal(lazy, run(scenario, false, 20, 3, 0));
-    check_equal(lazy, run(scenario, true, 6, 1, 0));
+    check_equal(lazy, outcome_of(scenario, true, 12, 0, 0));
+    check_equal(lazy, outcome_of(scenario, false, 20, 3, 0));
+    check_equal(lazy, outcome_of(scenario, true, 6, 1, 0));
     marked += lazy.stats.marked_packets;
     pauses += lazy.stats.pause_frames;
     resumes += lazy.stats.resume_frames;
@@ -84,11 +51,11 @@ TEST_CASE("lazy departures are exact with weights, spraying and links that fail 
     CAPTURE(seed);
     const RandomScenario scenario = wild_scenario(seed);
     REQUIRE(check(scenario.spec) == std::vector<std::string>{});
-    const Outcome lazy = run(scenario, false, 12, 0, 25);
+    const ScenarioOutcome lazy = outcome_of(scenario, false, 12, 0, 25);
     CHECK(lazy.violation == "");
-    check_equal(lazy, run(scenario, true, 12, 0, 0));
-    check_equal(lazy, run(scenario, false, 20, 3, 0));
-    check_equal(lazy, run(scenario, true, 6, 1, 0));
+    check_equal(lazy, outcome_of(scenario, true, 12, 0, 0));
+    check_equal(lazy, outcome_of(scenario, false, 20, 3, 0));
+    check_equal(lazy, outcome_of(scenario, true, 6, 1, 0));
     for (std::size_t i = 0; i < kDropReasons; ++i) sum.drops[i] += lazy.stats.drops[i];
     sum.duplicated_packets += lazy.stats.duplicated_packets;
     sum.reordered_packets += lazy.stats.reordered_packets;
@@ -113,7 +80,7 @@ TEST_CASE("lazy departures are exact with weights, spraying and links that fail 
 TEST_CASE("traces are the same from every compiler") {
   std::uint64_t all = 0;
   for (std::uint64_t seed = 500; seed < 520; ++seed) {
-    all = mix64(all ^ run(random_scenario(seed), false, 12, 0, 0).trace);
+    all = mix64(all ^ outcome_of(random_scenario(seed), false, 12, 0, 0).trace);
   }
   CHECK(all == 0x614D'3224'A9E2'60D6U);
 }
@@ -122,7 +89,7 @@ TEST_CASE("packets, bytes and buffer counters balance at every moment of random 
   for (std::uint64_t seed = 1'000; seed < 1'030; ++seed) {
     CAPTURE(seed);
     const RandomScenario scenario = random_scenario(seed);
-    const Outcome out = run(scenario, seed % 2 == 0, 12, 5, 7);
+    const ScenarioOutcome out = outcome_of(scenario, seed % 2 == 0, 12, 5, 7);
     CHECK(out.violation == "");
   }
 }

@@ -45,24 +45,36 @@ transport::WorkRequest whole(const Side& a, const Side& b, bool read) {
   return request;
 }
 
+// Two sides, and such a request of `a` posted.
+struct Loan {
+  Loan(NicSet& nics, bool read)
+      : a(nics, 0, kLoanBytes),
+        b(nics, 1, kLoanBytes),
+        from(read ? b : a),
+        to(read ? a : b),
+        turns(nics) {
+    fill_plainly(from);
+    turns.connect(a, b, 0);
+    turns.post(a, whole(a, b, read));
+  }
+
+  Side a, b;
+  Side& from;
+  Side& to;
+  Turns turns;
+};
+
 TEST_CASE("loans: payload goes without a copy, unless the testbed says otherwise", "[nics]") {
   const bool lend = GENERATE(true, false);
   const bool read = GENERATE(true, false);
   CAPTURE(lend, read);
   const auto nics =
       nics_from(long_pair(std::string("[nic]\nlend_payload = ") + (lend ? "true" : "false")));
-  Side a(*nics, 0, kLoanBytes);
-  Side b(*nics, 1, kLoanBytes);
-  Side& from = read ? b : a;
-  const Side& to = read ? a : b;
-  fill_plainly(from);
-  Turns turns(*nics);
-  turns.connect(a, b, 0);
-  turns.post(a, whole(a, b, read));
-  REQUIRE(turns.run());
-  CHECK(arrived(to) == kLoanBytes);
+  Loan loan(*nics, read);
+  REQUIRE(loan.turns.run());
+  CHECK(arrived(loan.to) == kLoanBytes);
   // The last packet has 576 bytes, enough to be lent.
-  CHECK(from.engine.counters().tx_lent_bytes == (lend ? kLoanBytes : 0));
+  CHECK(loan.from.engine.counters().tx_lent_bytes == (lend ? kLoanBytes : 0));
 }
 
 TEST_CASE("loans: what needs a pad, and what is short, is copied", "[nics]") {
@@ -133,23 +145,16 @@ TEST_CASE("loans: memory may go away once its region has", "[nics]") {
   const bool read = GENERATE(true, false);
   CAPTURE(read);
   const auto nics = nics_from(long_pair());
-  Side a(*nics, 0, kLoanBytes);
-  Side b(*nics, 1, kLoanBytes);
-  Side& from = read ? b : a;
-  const Side& to = read ? a : b;
-  fill_plainly(from);
-  Turns turns(*nics);
-  turns.connect(a, b, 0);
-  turns.post(a, whole(a, b, read));
-  REQUIRE_FALSE(turns.run(picos_from_micros(260)));
-  const std::size_t before = arrived(to);
-  REQUIRE(from.engine.regions().remove(from.key));
-  nics->touch(from.nic);
-  std::vector<std::byte>().swap(from.memory);  // read again, ASan would tell
-  REQUIRE(turns.run());
-  REQUIRE(a.sent().size() == 1);
-  CHECK(arrived(to) > before);
-  CHECK(arrived(to) < kLoanBytes);
+  Loan loan(*nics, read);
+  REQUIRE_FALSE(loan.turns.run(picos_from_micros(260)));
+  const std::size_t before = arrived(loan.to);
+  REQUIRE(loan.from.engine.regions().remove(loan.from.key));
+  nics->touch(loan.from.nic);
+  std::vector<std::byte>().swap(loan.from.memory);  // read again, ASan would tell
+  REQUIRE(loan.turns.run());
+  REQUIRE(loan.a.sent().size() == 1);
+  CHECK(arrived(loan.to) > before);
+  CHECK(arrived(loan.to) < kLoanBytes);
 }
 
 TEST_CASE("loans: memory may be written again once a peer has revoked its region", "[nics]") {

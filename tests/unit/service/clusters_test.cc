@@ -250,19 +250,7 @@ TEST_CASE("messages are counted by the cluster that they go to", "[threads]") {
 
 // The senders' cluster stays with the champion; the sink's has a candidate that floods its port.
 TEST_CASE("the guard ends a trial with clusters and says whose arm it was", "[threads]") {
-  RunningService running({}, hosts_from(R"(
-schema = 1
-[fabric]
-hosts = 4
-rate = "50Mb/s"
-delay = "1us"
-buffer = "100kB"
-pfc.enabled = false
-[cc]
-algorithm = "dcqcn"
-params = { min_rate_mbps = 1, additive_increase_mbps = 5, hyper_increase_mbps = 10 }
-fallback = "fixed"
-)"));
+  RunningService running({}, floodable_hosts());
   Incast incast(running, "h0", {"h1", "h2", "h3"});
   std::unique_ptr<service::CongestionController> controller;
   running.on_control([&] {

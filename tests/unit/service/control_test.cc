@@ -252,19 +252,7 @@ TEST_CASE("a trial that nobody renews goes back to the champion", "[threads]") {
 // Three senders at line rate into one port with a small buffer and no pauses: the candidate floods
 // it. The guard is given a look for each time that so many messages have come through.
 TEST_CASE("the guard takes back what floods the network", "[threads]") {
-  RunningService running({}, hosts_from(R"(
-schema = 1
-[fabric]
-hosts = 4
-rate = "50Mb/s"
-delay = "1us"
-buffer = "100kB"
-pfc.enabled = false
-[cc]
-algorithm = "dcqcn"
-params = { min_rate_mbps = 1, additive_increase_mbps = 5, hyper_increase_mbps = 10 }
-fallback = "fixed"
-)"));
+  RunningService running({}, floodable_hosts());
   End sink(running, "h0", 1 << 20);
   std::vector<std::unique_ptr<End>> senders;
   std::vector<std::unique_ptr<ClientPair>> sinks;
@@ -291,7 +279,6 @@ fallback = "fixed"
     CHECK(controller->use_arm(request).errors.empty());
     CHECK(controller->nics()[2].in_force.arm == 1);
   });
-  // Links so slow that a machine which has other things to do fills them all the same.
   const auto round = [&] {
     for (auto& from : senders) {
       for (int m = 0; m < 4; ++m) {

@@ -42,6 +42,24 @@ algorithm = "dcqcn"
 )");
 }
 
+// Four hosts whose ports a sender that never slows down floods, on links so slow that a machine
+// which has other things to do fills them all the same.
+inline std::vector<std::unique_ptr<service::NicSet>> floodable_hosts() {
+  return hosts_from(R"(
+schema = 1
+[fabric]
+hosts = 4
+rate = "50Mb/s"
+delay = "1us"
+buffer = "100kB"
+pfc.enabled = false
+[cc]
+algorithm = "dcqcn"
+params = { min_rate_mbps = 1, additive_increase_mbps = 5, hyper_increase_mbps = 10 }
+fallback = "fixed"
+)");
+}
+
 class RunningService {
  public:
   explicit RunningService(service::ServiceSettings settings = {},
@@ -92,14 +110,7 @@ struct End {
     REQUIRE(region.handle != 0);
   }
   attach::CreateQpRequest request(attach::PairType type = attach::PairType::rc) const {
-    attach::CreateQpRequest r;
-    r.pd = pd;
-    r.send_cq = r.receive_cq = cq.handle;
-    r.send_requests = r.receive_requests = 16;
-    r.send_segments = r.receive_segments = 4;
-    r.inline_bytes = 128;
-    r.type = type;
-    return r;
+    return pair_request(pd, cq, type);
   }
   attach::SharedSegment piece(std::size_t offset, std::uint32_t length) const {
     return {reinterpret_cast<std::uint64_t>(memory.data()) + offset, length, region.local_key};

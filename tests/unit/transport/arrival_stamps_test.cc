@@ -2,12 +2,10 @@
 // network, to those of a port that stamps what arrives it is nothing.
 #include <catch2/catch.hpp>
 
-#include "tests/unit/transport/lab.h"
+#include "tests/unit/transport/timed_write.h"
 
 namespace paceline::transport::test {
 namespace {
-
-constexpr std::uint32_t kPackets = 3000;
 
 struct StampShape {
   Reliability reliability = Reliability::go_back_n;
@@ -23,16 +21,10 @@ struct StampResult {
   ArrivalStamps stamps{};
 };
 
-// One WRITE of kPackets under Swift, about 270 us at 100 Gb/s over a round trip of some 20 us; a
-// host is away once in the middle.
+// One WRITE under Swift; a host is away once in the middle.
 StampResult write_with_late_poll(const StampShape& shape) {
-  LabOptions options = small_packets();
-  options.engine.reliability = shape.reliability;
-  options.engine.primary.algorithm = cc::AlgorithmId::swift;
-  options.engine.fallback.algorithm = cc::AlgorithmId::swift;
+  LabOptions options = timed_write_options(shape.reliability, cc::AlgorithmId::swift);
   options.qp.retransmit_timeout = picos_from_micros(500);
-  options.delay = picos_from_micros(10);
-  options.engine.base_rtt_ns = 20'300;
   options.stamps_arrivals = shape.stamps;
   Lab lab(options);
   Lab::fill(lab.a().memory, 7);
@@ -51,15 +43,7 @@ StampResult write_with_late_poll(const StampShape& shape) {
     REQUIRE(lab.a().engine.view().describe_qp(lab.now(), pair.a, record));
     result.longest_ns = std::max(result.longest_ns, record.srtt_ns);
   };
-  const Picos begun = lab.now();
-  REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, kPackets * kMtu)) ==
-          PostResult::ok);
-  lab.run(picos_from_micros(100'000));
-  const auto sent = lab.a().sent();
-  REQUIRE(sent.size() == 1);
-  CHECK(sent[0].status == CompletionStatus::success);
-  CHECK(equal_memories(lab, kPackets * kMtu));
-  result.took = sent[0].at - begun;
+  result.took = timed_write(lab, pair);
   result.stamps = lab.a().engine.view().arrival_stamps();
   return result;
 }

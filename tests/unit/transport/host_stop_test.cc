@@ -3,12 +3,10 @@
 // which shows that there was something to get wrong.
 #include <catch2/catch.hpp>
 
-#include "tests/unit/transport/lab.h"
+#include "tests/unit/transport/timed_write.h"
 
 namespace paceline::transport::test {
 namespace {
-
-constexpr std::uint32_t kPackets = 3000;
 
 struct StopShape {
   cc::AlgorithmId algorithm = cc::AlgorithmId::fixed;
@@ -23,16 +21,11 @@ struct StopResult {
   HostStops stops{};
 };
 
-// One WRITE of kPackets, about 270 us at 100 Gb/s over a round trip of some 20 us; the sender's
-// host stops in the middle. The timer is shorter than the stop and much longer than a round trip.
+// One WRITE; the sender's host stops in the middle. The timer is shorter than the stop and much
+// longer than a round trip.
 StopResult write_across_stop(const StopShape& shape) {
-  LabOptions options = small_packets();
-  options.engine.reliability = shape.reliability;
-  options.engine.primary.algorithm = shape.algorithm;
-  options.engine.fallback.algorithm = shape.algorithm;
+  LabOptions options = timed_write_options(shape.reliability, shape.algorithm);
   options.qp.retransmit_timeout = picos_from_micros(100);
-  options.delay = picos_from_micros(10);
-  options.engine.base_rtt_ns = 20'300;
   Lab lab(options);
   Lab::fill(lab.a().memory, 7);
   const Lab::Pair pair = lab.connect(100, 0);
@@ -41,15 +34,8 @@ StopResult write_across_stop(const StopShape& shape) {
     const Picos from = lab.now() + picos_from_micros(40);
     lab.stop_host(0, {from, from + shape.gap, shape.told});
   }
-  const Picos begun = lab.now();
-  REQUIRE(lab.post(0, pair.a, lab.request(WorkOpcode::write, 1, 0, 0, kPackets * kMtu)) ==
-          PostResult::ok);
-  lab.run(picos_from_micros(100'000));
-  const auto sent = lab.a().sent();
-  REQUIRE(sent.size() == 1);
-  CHECK(sent[0].status == CompletionStatus::success);
-  CHECK(equal_memories(lab, kPackets * kMtu));
-  return {sent[0].at - begun, lab.a().counters(), lab.a().engine.view().host_stops()};
+  const Picos took = timed_write(lab, pair);
+  return {took, lab.a().counters(), lab.a().engine.view().host_stops()};
 }
 
 TEST_CASE("a stop of the host is not a loss: go-back-N", "[transport]") {

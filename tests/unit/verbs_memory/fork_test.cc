@@ -20,6 +20,20 @@ struct Guarded {
   ~Guarded() { guard_forks(nullptr); }
 };
 
+// Memory of ones that is registered and shared, before a fork that is guarded.
+struct Shared {
+  Shared() {
+    map.hold_with({});
+    std::memset(memory.data(), 1, memory.bytes());
+    REQUIRE(map.prepare(address_of(memory.data()), memory.bytes(), held) == 0);
+    REQUIRE(bytes_shared(held) == memory.bytes());
+  }
+  RegistrationMap map{MemoryMode::automatic};
+  Guarded guarded{map};
+  Pages memory{16};
+  RegistrationMap::Held held;
+};
+
 // What the child says: the number of the first check that did not hold, 0 for none.
 int in_child(const std::function<int()>& checks) {
   const pid_t child = ::fork();
@@ -43,20 +57,15 @@ TEST_CASE("a child has registered memory of its own", "[memory][may_skip]") {
     WARN("skipped: pages of this machine cannot be held");
     return;
   }
-  RegistrationMap map(MemoryMode::automatic);
-  map.hold_with({});
-  const Guarded guarded(map);
-  const Pages memory(16);
-  std::memset(memory.data(), 1, memory.bytes());
-  RegistrationMap::Held held;
-  REQUIRE(map.prepare(address_of(memory.data()), memory.bytes(), held) == 0);
-  REQUIRE(bytes_shared(held) == memory.bytes());
+  Shared shared;
+  RegistrationMap& map = shared.map;
+  const Pages& memory = shared.memory;
   CHECK(in_child([&] {
           if (!all(memory.data(), memory.bytes(), 1)) return 1;
           std::memset(memory.data(), 2, memory.bytes());
           if (!all(memory.data(), memory.bytes(), 2)) return 2;
           // It can register anew, memory that its parent had registered, too.
-          map.release(held);
+          map.release(shared.held);
           if (!all(memory.data(), memory.bytes(), 2)) return 3;
           if (map.descriptor() < 0) return 4;
           map.hold_with({});
@@ -70,7 +79,7 @@ TEST_CASE("a child has registered memory of its own", "[memory][may_skip]") {
         }) == 0);
   CHECK(all(memory.data(), memory.bytes(), 1));
   std::memset(memory.data(), 3, memory.bytes());
-  map.release(held);
+  map.release(shared.held);
   CHECK(all(memory.data(), memory.bytes(), 3));
 }
 
@@ -80,13 +89,9 @@ TEST_CASE("a child keeps what it has not written when its parent deregisters",
     WARN("skipped: pages of this machine cannot be held");
     return;
   }
-  RegistrationMap map(MemoryMode::automatic);
-  map.hold_with({});
-  const Guarded guarded(map);
-  const Pages memory(16);
-  std::memset(memory.data(), 1, memory.bytes());
-  RegistrationMap::Held held;
-  REQUIRE(map.prepare(address_of(memory.data()), memory.bytes(), held) == 0);
+  Shared shared;
+  RegistrationMap& map = shared.map;
+  const Pages& memory = shared.memory;
   int released[2];
   REQUIRE(::pipe(released) == 0);
   const pid_t child = ::fork();
@@ -95,7 +100,7 @@ TEST_CASE("a child keeps what it has not written when its parent deregisters",
     if (::read(released[0], &byte, 1) != 1) ::_exit(1);
     ::_exit(all(memory.data(), memory.bytes(), 1) ? 0 : 2);
   }
-  map.release(held);
+  map.release(shared.held);
   CHECK(map.counters().kept == 1);
   REQUIRE(::write(released[1], "r", 1) == 1);
   int status = 0;

@@ -23,16 +23,7 @@ struct RawEnd {
     pd = client.create_pd();
     return pd != 0 && cq.create(client, 64) && pair.create(client, wish(type)) == 0;
   }
-  attach::CreateQpRequest wish(attach::PairType type) const {
-    attach::CreateQpRequest r;
-    r.pd = pd;
-    r.send_cq = r.receive_cq = cq.handle;
-    r.send_requests = r.receive_requests = 16;
-    r.send_segments = r.receive_segments = 4;
-    r.inline_bytes = 128;
-    r.type = type;
-    return r;
-  }
+  attach::CreateQpRequest wish(attach::PairType type) const { return pair_request(pd, cq, type); }
   bool modify(attach::QpValues values) {
     values.handle = pair.reply.handle;
     return client.ask(attach::Operation::modify_qp, values).ok();
