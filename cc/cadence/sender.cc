@@ -211,14 +211,24 @@ void CadenceSender::answer_starts(std::int64_t now) {
       std::min(bdp, room_bytes_ + static_cast<std::int64_t>(bytes_at(params_.link_mbps, span)));
   room_at_ = now;
 
-  for (const std::uint32_t context : asking_) {
-    const auto room = static_cast<std::uint32_t>(room_bytes_);
-    const std::uint32_t want = entries_[context].want.start_bytes;
-    const std::uint32_t given =
-        want <= room ? want : room / params_.packet_bytes * params_.packet_bytes;
-    room_bytes_ -= given;
-    answer(now, context, given);
+  // Whole packets in turn, one each per round, until the room is used or all are served.
+  given_.assign(asking_.size(), 0);
+  const std::size_t count = asking_.size();
+  const std::size_t first = rotation_ % count;
+  for (bool progress = true; progress && room_bytes_ > 0;) {
+    progress = false;
+    for (std::size_t k = 0; k < count && room_bytes_ > 0; ++k) {
+      const std::size_t i = (first + k) % count;
+      const std::uint32_t want = entries_[asking_[i]].want.start_bytes;
+      const std::uint32_t more = std::min(want - given_[i], params_.packet_bytes);
+      if (more == 0 || more > room_bytes_) continue;
+      given_[i] += more;
+      room_bytes_ -= more;
+      progress = true;
+      rotation_ = i + 1;
+    }
   }
+  for (std::size_t i = 0; i < count; ++i) answer(now, asking_[i], given_[i]);
   asking_.clear();
 }
 

@@ -9,11 +9,11 @@
 // count as unlimited.
 // Classes: the scheduler sends higher traffic classes first, so they share first; the next class
 // shares what they leave, at least 1/64 of the rate.
-// Start bytes: one BDP in all may be outstanding without a grant, so that a host that starts
-// towards everybody does not put a BDP into every switch port. It refills at link rate. Who asks
-// first is served first; where it is short, in whole packets. Announcements (REQUESTs because a cap
-// changed) are spaced by the control share. Cost: O(active log active) per T_alloc and only when
-// something changed; O(1) per update.
+// Start bytes: one BDP in all may be outstanding without a grant; it refills at link rate. Contexts
+// that ask within one poll share it in whole packets, in turns, so that a host that starts towards
+// everybody does not put a BDP into every switch port.
+// Announcements (REQUESTs because a cap changed) are spaced by the control share.
+// Cost: O(active log active) per T_alloc and only when something changed; O(1) per update.
 #pragma once
 
 #include <cstddef>
@@ -71,6 +71,7 @@ class CadenceSender final : public UplinkArbiter {
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> active_;    // contexts with want.active
   std::vector<std::uint32_t> asking_;    // contexts whose start bytes are not answered yet
+  std::vector<std::uint32_t> given_;     // scratch of answer_starts
   std::vector<cadence::Party> parties_;  // scratch of share_uplink
   std::vector<ShareOutput> ready_;       // answers and changes to deliver
   std::size_t ready_head_ = 0;
@@ -79,6 +80,7 @@ class CadenceSender final : public UplinkArbiter {
   std::int64_t credit_ns_ = 0;  // announcements: a token bucket in time
   std::int64_t credit_at_ = 0;
   std::int64_t share_at_ = 0;  // next water-fill, when dirty_
+  std::size_t rotation_ = 0;   // where leftover packets of room go next
   bool dirty_ = false;
 };
 

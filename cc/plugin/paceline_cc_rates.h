@@ -167,15 +167,18 @@ static inline double cc_divide(struct cc_claim* first, double total) {
   return level;
 }
 
-/* Answers what contexts ask to start with, in their order, `room` together; in whole pieces where
- * it is short. Returns the rest. */
+/* Answers what contexts ask to start with: a piece each in turn, `room` together. Returns the rest.
+ */
 static inline double cc_deal_starts(cc_uplink* uplink, double room, double piece) {
-  for (uint32_t i = 0; i < uplink->context_count; ++i) {
-    const struct paceline_cc_uplink_context* c = uplink->contexts[i];
-    const double asked = c->want->start_bytes;
-    const double bytes = asked <= room ? asked : cc_whole(room / piece) * piece;
-    c->share->start_bytes = (uint32_t)bytes;
-    room -= bytes;
+  for (double before = room + 1; room < before;) {
+    before = room;
+    for (uint32_t i = 0; i < uplink->context_count; ++i) {
+      const struct paceline_cc_uplink_context* c = uplink->contexts[i];
+      const double bytes = cc_lesser(piece, c->want->start_bytes - c->share->start_bytes);
+      if (bytes > room) continue;
+      c->share->start_bytes += (uint32_t)bytes;
+      room -= bytes;
+    }
   }
   return room;
 }

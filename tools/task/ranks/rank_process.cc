@@ -54,8 +54,7 @@ int exit_code_of(pid_t child, std::uint32_t rank) {
 
 }  // namespace
 
-RankProcess::RankProcess(MpiStart& mpi, std::uint32_t rank,
-                         const std::function<void()>& let_go) {
+RankProcess::RankProcess(MpiStart& mpi, std::uint32_t rank, const std::function<void()>& let_go) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     throw std::runtime_error(fmt::format("no pipe: {}", std::strerror(errno)));
