@@ -1,6 +1,6 @@
-// Whatever arrives on the connections between ranks: frames come out, or an error and nothing after it;
-// what is read can be written to the same bytes. The first byte says how the rest is cut, the second who
-// sends.
+// Whatever arrives on the connections between ranks: frames come out, or an error and nothing after
+// it; what is read can be written to the same bytes. The first byte says how the rest is cut, the
+// second who sends.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

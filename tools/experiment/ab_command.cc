@@ -149,7 +149,8 @@ void add_ab_command(CLI::App& app, int& exit_code) {
   options->tasks.add_to(*command, "keep runs here as they finish, and take those that are there");
   command->footer(
       "Every repetition replays the same arrivals under every arm, so differences are paired; the\n"
-      "statistics are over repetitions, never over flows (docs/experiments.md). mpirun -n 64 paceline\n"
+      "statistics are over repetitions, never over flows (docs/experiments.md). mpirun -n 64 "
+      "paceline\n"
       "ab FILE shares the runs among processes and machines (Open MPI, MPICH).\n"
       "Examples:\n"
       "  paceline ab configs/experiments/first.toml\n"

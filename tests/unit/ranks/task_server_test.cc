@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "tests/unit/ranks/square_tasks.h"
+#include "tools/task/input_keys.h"
 #include "tools/task/ranks/meeting_point.h"
 #include "tools/task/ranks/rank_proof.h"
 #include "tools/task/ranks/task_worker.h"
-#include "tools/task/input_keys.h"
 
 namespace paceline::tools {
 

@@ -12,8 +12,8 @@
 #include <fmt/ranges.h>
 
 #include "tools/cli/cli.h"
-#include "tools/task/ranks/rank_proof.h"
 #include "tools/task/input_keys.h"
+#include "tools/task/ranks/rank_proof.h"
 
 namespace paceline::tools {
 
