@@ -210,7 +210,8 @@ std::optional<int> TaskRun::take_folder(const std::string& folder) {
   }
   if (!errors.empty()) {
     errors.push_back(fmt::format(
-        "{}: nothing was written; remove what does not belong there, and run again what it held",
+        "{}: nothing was written. A share that is run again repairs a line that is cut off; remove "
+        "what belongs to something else",
         folder));
     return report_errors(errors);
   }
