@@ -194,7 +194,7 @@ def commands(setting, mpi):
     """Every command with a list of runs, searches among them: the files of --jobs 1."""
     configs = ROOT / "configs"
     for words in (("ab", str(configs / "experiments/first.toml"), "--set", "repetitions=2"),
-                  ("sweep", str(configs / "sweeps/marking.toml"), "--set", "fabric.hosts=17", "--set", "sweep.repetitions=1"),
+                  ("sweep", str(configs / "sweeps/marking.toml"), "--set", "fabric.hosts=17"),
                   ("tune", str(configs / "experiments/first.toml"), "--scenario", "incast-32to1", "--param",
                    "increase_timer_us", "--evaluations", "4", "--repetitions", "1", "--finalists", "1", "--validation", "1"),
                   ("collective", "tune", "--set", "fabric.hosts=8", "--sizes", "64KiB..128KiB", "--evaluations", "12",
