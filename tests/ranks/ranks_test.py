@@ -254,6 +254,16 @@ def ended_by_mpirun(setting, mpi):
     check(re.search(rf"{kept} of 48 runs are in runs.jsonl", text), text)
 
 
+def first_killed(setting, mpi):
+    """Rank 0 dies: the others say so and end."""
+    with Ranks(setting.folder, mpi.words(4) + [setting.rank_tasks, "20000", "30000"]) as ranks:
+        ranks.wait_for("all ranks", lambda: "4 ranks" in ranks.text())
+        os.kill(ranks.ranks()[0], signal.SIGKILL)
+        code = ranks.wait()
+        text = ranks.text()
+    check(code != 0 and "rank 0 has ended; what is finished is kept there" in text, f"exit {code}\n{text}")
+
+
 def stopped(setting, mpi):
     """A rank that is stopped holds nobody up."""
     expected = setting.alone()
@@ -465,7 +475,7 @@ def mpich(setting, _):
             case(Setting(pathlib.Path(folder), setting.paceline, setting.rank_tasks), mpi)
 
 
-CASES = {"equal": (equal,), "commands": (commands,), "killed": (killed, killed_above, ended_by_mpirun), "stopped": (stopped,), "lists": (lists,), "cost": (cost,),
+CASES = {"equal": (equal,), "commands": (commands,), "killed": (killed, killed_above, ended_by_mpirun, first_killed), "stopped": (stopped,), "lists": (lists,), "cost": (cost,),
          "interrupt": (interrupt,), "input": (bad_input,), "environment": (environment,), "machines": (machines,),
          "mpich": (mpich,)}
 
