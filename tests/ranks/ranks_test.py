@@ -58,7 +58,6 @@ class OpenMpi:
 
 class Mpich:
     name = "mpich"
-    recover = ("-disable-auto-cleanup",)
 
     def __init__(self):
         self.mpirun = shutil.which("mpirun.mpich") or shutil.which("mpirun")
@@ -191,6 +190,33 @@ def equal(setting, mpi):
     check("8 ranks, 8 threads" in text, f"no progress over all ranks\n{text}")
 
 
+def commands(setting, mpi):
+    """Every command with a list of runs, searches among them: the files of --jobs 1."""
+    configs = ROOT / "configs"
+    for words in (("ab", str(configs / "experiments/first.toml"), "--set", "repetitions=2"),
+                  ("sweep", str(configs / "sweeps/marking.toml"), "--set", "fabric.hosts=17"),
+                  ("tune", str(configs / "experiments/first.toml"), "--scenario", "incast-32to1", "--param",
+                   "increase_timer_us", "--evaluations", "4", "--repetitions", "1", "--finalists", "1", "--validation", "1"),
+                  ("collective", "tune", "--set", "fabric.hosts=8", "--sizes", "64KiB..128KiB", "--evaluations", "12",
+                   "--json", "all.json")):
+        name = words[0] + "-" + words[1].rsplit("/", 1)[-1]
+        folders = setting.folder / name / "alone", setting.folder / name / "ranks"
+        for folder in folders:
+            folder.mkdir(parents=True)
+        line = [setting.paceline, *words, "--jobs", "1", "--quiet"]
+        done = subprocess.run(line, cwd=folders[0], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        check(done.returncode == 0, done.stdout + done.stderr)
+        with Ranks(folders[1], mpi.words(3) + line) as ranks:
+            text = ranks.end()
+        ours = {"out", "err"}
+        kept = [sorted(file.name for file in folder.iterdir() if file.name not in ours) for folder in folders]
+        check(kept[0] == kept[1] and kept[0], f"{name}: {kept}\n{text}")
+        for file in kept[0]:
+            if file.endswith(".runs.jsonl"):  # in the order in which they were over
+                continue
+            check((folders[0] / file).read_bytes() == (folders[1] / file).read_bytes(), f"{name}: {file} differs\n{text}")
+
+
 def killed(setting, mpi):
     """One of eight ranks dies in the middle: its tasks are done elsewhere."""
     expected = setting.alone()
@@ -226,6 +252,16 @@ def ended_by_mpirun(setting, mpi):
         text = ranks.end()
     setting.same(expected, text)
     check(re.search(rf"{kept} of 48 runs are in runs.jsonl", text), text)
+
+
+def first_killed(setting, mpi):
+    """Rank 0 dies: the others say so and end."""
+    with Ranks(setting.folder, mpi.words(4) + [setting.rank_tasks, "20000", "30000"]) as ranks:
+        ranks.wait_for("all ranks", lambda: "4 ranks" in ranks.text())
+        os.kill(ranks.ranks()[0], signal.SIGKILL)
+        code = ranks.wait()
+        text = ranks.text()
+    check(code != 0 and "rank 0 has ended; what is finished is kept there" in text, f"exit {code}\n{text}")
 
 
 def stopped(setting, mpi):
@@ -286,7 +322,7 @@ def interrupt(setting, mpi):
     """Ctrl-C, and a time limit: what is finished is kept, nobody is left, the same command goes on."""
     expected = setting.alone()
     # Seconds from Ctrl-C to SIGTERM and from there to SIGKILL: one may not do on a busy machine.
-    patient = mpi.words(4, "--mca", "odls_base_sigkill_timeout", "3")
+    patient = mpi.words(4, "--mca", "odls_base_sigkill_timeout", "2")
     for number in (signal.SIGINT, signal.SIGTERM):
         with Ranks(setting.folder, patient + setting.league()) as ranks:
             before = lines_of(setting.folder / "runs.jsonl")
@@ -434,12 +470,12 @@ def machines(setting, mpi):
 def mpich(setting, _):
     """The same by MPICH."""
     mpi = Mpich()
-    for case in (equal, killed, killed_above, stopped):
+    for case in (equal, killed, ended_by_mpirun, stopped):
         with tempfile.TemporaryDirectory(prefix="paceline-ranks-") as folder:
             case(Setting(pathlib.Path(folder), setting.paceline, setting.rank_tasks), mpi)
 
 
-CASES = {"equal": (equal,), "killed": (killed, killed_above, ended_by_mpirun), "stopped": (stopped,), "lists": (lists,), "cost": (cost,),
+CASES = {"equal": (equal,), "commands": (commands,), "killed": (killed, killed_above, ended_by_mpirun, first_killed), "stopped": (stopped,), "lists": (lists,), "cost": (cost,),
          "interrupt": (interrupt,), "input": (bad_input,), "environment": (environment,), "machines": (machines,),
          "mpich": (mpich,)}
 

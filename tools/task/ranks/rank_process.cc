@@ -22,11 +22,18 @@ namespace {
 
 constexpr unsigned kLeaveSeconds = 60;  // where a rank may be missing
 constexpr int kSignalBase = 128;        // of exit codes, as a shell has them
+// After SIGTERM mpirun of Open MPI sleeps before it kills, but only until the first process has
+// ended. So that rank 0 has that time to write what is finished, others take longer than it may.
+constexpr unsigned kLingerSeconds = 3;
 
 volatile std::sig_atomic_t child_process = 0;
 volatile std::sig_atomic_t leaving_code = 0;
+volatile std::sig_atomic_t handed_on = 0;
 
-extern "C" void hand_on_signal(int number) { ::kill(child_process, number); }
+extern "C" void hand_on_signal(int number) {
+  handed_on = 1;
+  ::kill(child_process, number);
+}
 extern "C" void end_leaving(int) { ::_exit(leaving_code); }
 
 int exit_code_of(pid_t child, std::uint32_t rank) {
@@ -44,6 +51,7 @@ int exit_code_of(pid_t child, std::uint32_t rank) {
   }
   const int code = exit_code_of(child, rank);
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, SIG_DFL);
+  if (handed_on != 0 && rank != 0) ::sleep(kLingerSeconds);
   char whole = 0;
   const bool all = ::read(from_child, &whole, 1) == 1;
   leaving_code = code;

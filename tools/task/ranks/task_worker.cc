@@ -129,7 +129,9 @@ bool TaskWorker::wait_for_stop() {
 
 TaskWorker::Heard TaskWorker::hear(TaskList& tasks, ExecutingThreads& executing, Keepers keepers,
                                    RankRun& out) {
-  const bool here = socket_->flush(cost_) | socket_->receive(cost_);
+  // What can be read counts, also where nothing can be sent any more.
+  socket_->flush(cost_);
+  const bool here = socket_->receive(cost_);
   while (const auto frame = socket_->frames().next()) {
     const Heard heard = hear_frame(*frame, tasks, executing, keepers, out);
     if (heard != Heard::nothing) return heard;
