@@ -247,6 +247,15 @@ TEST_CASE("threads: several paths, sprayed packets, weighted classes", "[paralle
                        kAllToAll);
 }
 
+TEST_CASE("threads: servers of several NICs, each on its rail", "[parallel]") {
+  for (const std::string& cc : {kDcqcnPaper, kCadence}) {
+    same_with_any_number(cc +
+                         "[fabric]\ntopology = \"leaf_spine\"\nnics = 4\nleaves = 4\n"
+                         "hosts_per_leaf = 4\nspines = 4\n"
+                         "[workload]\nkind = \"all_to_all\"\nmessage_bytes = \"20kB\"\n");
+  }
+}
+
 TEST_CASE("threads: links that fail, return and change", "[parallel]") {
   const std::string fabric = kLeafSpine + "reroute_delay = \"5us\"\n";
   const std::string end = kQuickRepair + kPermutation;
