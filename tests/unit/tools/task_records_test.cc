@@ -18,6 +18,7 @@
 #include "tools/task/input_keys.h"
 #include "tools/task/kept_tasks.h"
 #include "tools/task/record_line.h"
+#include "tools/task/run/workers.h"
 #include "tools/task/task_threads.h"
 
 namespace paceline::tools::task_records_test {
@@ -66,7 +67,7 @@ std::string line_of(const NumberTasks& tasks, std::size_t task, std::uint64_t pr
 std::uint64_t whole_hash(std::size_t size) {
   NumberTasks tasks(size);
   const std::atomic<bool> stop{false};
-  REQUIRE(execute_all(tasks, 1, stop) == "");
+  REQUIRE(execute_all(tasks, Workers(1), stop) == "");
   return tasks.hash();
 }
 
@@ -173,7 +174,7 @@ TEST_CASE("tasks: any number of threads keeps the same records", "[records][thre
   for (const unsigned jobs : {2U, 7U}) {
     NumberTasks tasks(500);
     const std::atomic<bool> stop{false};
-    CHECK(execute_all(tasks, jobs, stop) == "");
+    CHECK(execute_all(tasks, Workers(jobs), stop) == "");
     CHECK(tasks.hash() == expected);
   }
 }
