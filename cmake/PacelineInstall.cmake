@@ -18,7 +18,7 @@ endif()
 function(paceline_install)
   set(configs "${PROJECT_SOURCE_DIR}/configs")
   install(TARGETS paceline RUNTIME DESTINATION bin COMPONENT paceline-tools)
-  install(DIRECTORY "${configs}/scenarios" "${configs}/experiments" "${configs}/testbeds" "${configs}/presets"
+  install(DIRECTORY "${configs}/scenarios" "${configs}/experiments" "${configs}/sweeps" "${configs}/testbeds" "${configs}/presets"
     DESTINATION share/paceline COMPONENT paceline-tools)
   install(FILES "${configs}/league.toml" DESTINATION share/paceline COMPONENT paceline-tools)
 

@@ -307,8 +307,7 @@ config::Read<Plan> read_plan_file(const std::string& path, const config::ReaderO
         std::erase_if(scenario.members, [](const TomlMember& m) { return m.key == "sweep"; });
         config::Scenario base;
         config::Diagnostics of_base;
-        config::ReaderOptions reader = options;
-        read_scenario_root(scenario, base, folder, reader, of_base);
+        read_scenario_root(scenario, base, folder, options, of_base);
         out.seed = base.seed;
         if (const TomlMember* const name = root.find("name");
             name != nullptr && name->value.type == Type::text) {
