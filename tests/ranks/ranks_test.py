@@ -166,11 +166,11 @@ class Setting:
         options = SIZE | {f"--{name}": value for name, value in others.items()}
         return [self.paceline, *LEAGUE, *(word for option in options.items() for word in option)]
 
-    def alone(self):
+    def alone(self, **others):
         """The results of --jobs 1."""
         folder = self.folder / "alone"
         folder.mkdir()
-        done = subprocess.run(self.league(), cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
+        done = subprocess.run(self.league(**others), cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
                               check=False)
         check(done.returncode == 0, done.stdout + done.stderr)
         return (folder / "results.json").read_bytes()
@@ -320,11 +320,12 @@ def cost(setting, mpi):
 
 def interrupt(setting, mpi):
     """Ctrl-C, and a time limit: what is finished is kept, nobody is left, the same command goes on."""
-    expected = setting.alone()
+    more = {"repetitions": "96"}  # 576 runs: none too few for mpirun, which hands signals on after a second
+    expected = setting.alone(**more)
     # Seconds from Ctrl-C to SIGTERM and from there to SIGKILL: one may not do on a busy machine.
     patient = mpi.words(4, "--mca", "odls_base_sigkill_timeout", "2")
     for number in (signal.SIGINT, signal.SIGTERM):
-        with Ranks(setting.folder, patient + setting.league()) as ranks:
+        with Ranks(setting.folder, patient + setting.league(**more)) as ranks:
             before = lines_of(setting.folder / "runs.jsonl")
             ranks.wait_for("some records", lambda: lines_of(setting.folder / "runs.jsonl") >= before + 4)
             begin = time.monotonic()
@@ -337,10 +338,10 @@ def interrupt(setting, mpi):
             check(not ranks.processes(), f"ranks are left: {ranks.processes()}")
             text = ranks.text()
         check(code != 0, text)
-        check(re.search(r"interrupted: \d+ of 48 runs are kept", text), text)
+        check(re.search(r"interrupted: \d+ of 576 runs are kept", text), text)
         check(not (setting.folder / "results.json").exists(), "results of an interrupted league")
         print(f"{number.name}: ended after {took:.1f} s")
-    with Ranks(setting.folder, mpi.words(4) + setting.league()) as ranks:
+    with Ranks(setting.folder, mpi.words(4) + setting.league(**more)) as ranks:
         text = ranks.end()
     setting.same(expected, text)
 

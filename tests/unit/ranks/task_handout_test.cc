@@ -36,9 +36,9 @@ TEST_CASE("tasks are handed out in their order, each once", "[handout]") {
   CHECK(all_for(handout, a, 2) == std::vector<std::size_t>{0, 2});
   CHECK(all_for(handout, b, 9) == std::vector<std::size_t>{3, 4});
   CHECK(handout.waiting() == 0);
-  for (const std::size_t task : {0, 2}) CHECK(handout.take(a, task, 1) == Verdict::first);
+  for (const std::size_t task : {0U, 2U}) CHECK(handout.take(a, task, 1) == Verdict::first);
   CHECK_FALSE(handout.over());
-  for (const std::size_t task : {3, 4}) CHECK(handout.take(b, task, 1) == Verdict::first);
+  for (const std::size_t task : {3U, 4U}) CHECK(handout.take(b, task, 1) == Verdict::first);
   CHECK(handout.over());
   CHECK(handout.done() == 5);
   CHECK(handout.failures().empty());
