@@ -16,10 +16,12 @@ struct PacelineMpiPlace {
   int leaves;     /* leave() is wanted where all ranks live to the end */
 };
 
+/* Also read as C. NOLINTBEGIN(modernize-use-using) */
 typedef int (*PacelineMpiBegin)(struct PacelineMpiPlace* place);
 typedef int (*PacelineMpiShare)(void* bytes, int count); /* from rank 0 */
 typedef int (*PacelineMpiEnd)(void);                     /* returns when all ranks have come here */
 typedef int (*PacelineMpiLeave)(void); /* likewise; the last thing that a process does */
+/* NOLINTEND(modernize-use-using) */
 
 int paceline_mpi_begin(struct PacelineMpiPlace* place);
 int paceline_mpi_share(void* bytes, int count);
