@@ -1,7 +1,5 @@
 // Rank 0 and other ranks in one process, over sockets of this machine; among them some that break
 // the rules.
-// Hidden: under the address sanitizer one run in some fifty did not end, and why is not known. By
-// hand: test_ranks "[.ranks_sockets]". What they show whole programs show in tests/ranks.
 #include "tools/task/ranks/task_server.h"
 
 #include <poll.h>
@@ -38,25 +36,24 @@ class GoodRank {
  public:
   GoodRank(const TaskServer& server, std::uint32_t rank, SquareTasks& tasks,
            Keepers keepers = Keepers::first_rank)
-      : thread_([this, meeting = meeting_of(server), rank, &tasks, keepers] {
-          TaskWorker worker(meeting, rank);
-          problem_ = worker.connect();
-          if (!problem_.empty() || !worker.wait_for_first(2)) return;
-          run_ = worker.run(tasks, 2, keepers);
-        }) {}
+      : worker_(meeting_of(server), rank) {
+    REQUIRE(worker_.connect().empty());
+    thread_ = std::thread([this, &tasks, keepers] {
+      if (worker_.wait_for_first(2)) run_ = worker_.run(tasks, 2, keepers);
+    });
+  }
   ~GoodRank() {
     if (thread_.joinable()) thread_.join();
   }
   RankRun end() {
     thread_.join();
-    REQUIRE(problem_.empty());
     RankRun stopped;  // told to stop before it had begun
     stopped.end = RankRun::End::interrupted;
     return run_.value_or(stopped);
   }
 
  private:
-  std::string problem_;
+  TaskWorker worker_;
   std::optional<RankRun> run_;
   std::thread thread_;
 };
@@ -124,7 +121,7 @@ void give_others_time(std::size_t, const std::atomic<bool>&) {
 
 }  // namespace
 
-TEST_CASE("ranks execute a list together, and rank 0 keeps the records", "[.ranks_sockets]") {
+TEST_CASE("ranks execute a list together, and rank 0 keeps the records", "[ranks][threads]") {
   TaskServer server(kToken, 3);
   SquareTasks tasks(200);
   SquareTasks first(200);
@@ -147,7 +144,7 @@ TEST_CASE("ranks execute a list together, and rank 0 keeps the records", "[.rank
   CHECK(tasks.executed + first.executed + second.executed >= 200);
 }
 
-TEST_CASE("where the next list depends on it, every rank keeps every record", "[.ranks_sockets]") {
+TEST_CASE("where the next list depends on it, every rank keeps every record", "[ranks][threads]") {
   TaskServer server(kToken, 3);
   std::vector<std::thread> threads;
   std::atomic<unsigned> good{0};
@@ -172,7 +169,7 @@ TEST_CASE("where the next list depends on it, every rank keeps every record", "[
   CHECK(good == 6);
 }
 
-TEST_CASE("tasks that are not wanted are not executed", "[.ranks_sockets]") {
+TEST_CASE("tasks that are not wanted are not executed", "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(10);
   SquareTasks other(10);
@@ -187,7 +184,7 @@ TEST_CASE("tasks that are not wanted are not executed", "[.ranks_sockets]") {
   CHECK(one.end().end == RankRun::End::complete);
 }
 
-TEST_CASE("a rank with other files ends the command before the first run", "[.ranks_sockets]") {
+TEST_CASE("a rank with other files ends the command before the first run", "[ranks][threads]") {
   TaskServer server(kToken, 3);
   SquareTasks tasks(10);
   SquareTasks same(10);
@@ -204,7 +201,7 @@ TEST_CASE("a rank with other files ends the command before the first run", "[.ra
   CHECK(two.end().end == RankRun::End::interrupted);
 }
 
-TEST_CASE("a rank with another number of runs is told apart", "[.ranks_sockets]") {
+TEST_CASE("a rank with another number of runs is told apart", "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(10);
   SquareTasks other(11);
@@ -214,7 +211,7 @@ TEST_CASE("a rank with another number of runs is told apart", "[.ranks_sockets]"
                                         "options are others"));
 }
 
-TEST_CASE("strangers are dropped, and nothing else happens", "[.ranks_sockets]") {
+TEST_CASE("strangers are dropped, and nothing else happens", "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(50);
   SquareTasks other(50);
@@ -246,7 +243,7 @@ TEST_CASE("strangers are dropped, and nothing else happens", "[.ranks_sockets]")
   CHECK(one->end().end == RankRun::End::complete);
 }
 
-TEST_CASE("what a lost rank had to do is done elsewhere", "[.ranks_sockets]") {
+TEST_CASE("what a lost rank had to do is done elsewhere", "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(20);
   tasks.before = give_others_time;
@@ -266,7 +263,7 @@ TEST_CASE("what a lost rank had to do is done elsewhere", "[.ranks_sockets]") {
   CHECK(tasks.whole());
 }
 
-TEST_CASE("a record that nobody asked for costs a rank its place", "[.ranks_sockets]") {
+TEST_CASE("a record that nobody asked for costs a rank its place", "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(20);
   tasks.before = give_others_time;
@@ -285,7 +282,7 @@ TEST_CASE("a record that nobody asked for costs a rank its place", "[.ranks_sock
   CHECK(tasks.whole());
 }
 
-TEST_CASE("a task that ends three processes has failed; the others are done", "[.ranks_sockets]") {
+TEST_CASE("a task that ends three processes has failed; the others are done", "[ranks][threads]") {
   TaskServer server(kToken, 4);
   SquareTasks tasks(1 + 20);
   tasks.before = [](std::size_t task, const std::atomic<bool>&) {
@@ -312,7 +309,7 @@ TEST_CASE("a task that ends three processes has failed; the others are done", "[
   CHECK(run.executed == 20);
 }
 
-TEST_CASE("a record that cannot be kept ends the command", "[.ranks_sockets]") {
+TEST_CASE("a record that cannot be kept ends the command", "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(50);
   SquareTasks other(50);
@@ -327,7 +324,7 @@ TEST_CASE("a record that cannot be kept ends the command", "[.ranks_sockets]") {
 }
 
 TEST_CASE("a world that cannot be built ends the command, wherever it was tried",
-          "[.ranks_sockets]") {
+          "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(50);
   SquareTasks other(50);
@@ -343,7 +340,7 @@ TEST_CASE("a world that cannot be built ends the command, wherever it was tried"
   CHECK(one.end().end == RankRun::End::interrupted);
 }
 
-TEST_CASE("a rank without memory for a task leaves it to others", "[.ranks_sockets]") {
+TEST_CASE("a rank without memory for a task leaves it to others", "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(20);
   SquareTasks other(20);
@@ -361,7 +358,7 @@ TEST_CASE("a rank without memory for a task leaves it to others", "[.ranks_socke
 }
 
 TEST_CASE("a rank that hangs is waited for no longer than a copy of its task takes",
-          "[.ranks_sockets]") {
+          "[ranks][threads]") {
   TaskServer server(kToken, 2);
   SquareTasks tasks(10);
   SquareTasks other(10);
@@ -379,7 +376,16 @@ TEST_CASE("a rank that hangs is waited for no longer than a copy of its task tak
   CHECK(one.end().end == RankRun::End::complete);
 }
 
-TEST_CASE("a rank says why it cannot reach rank 0", "[.ranks_sockets]") {
+TEST_CASE("a rank that was never let in does not wait for a rank 0 that stops",
+          "[ranks][threads]") {
+  TaskServer server(kToken, 2);
+  TaskWorker worker(meeting_of(server), 1);
+  REQUIRE(worker.connect().empty());
+  server.stop();
+  CHECK_FALSE(worker.wait_for_first(1));
+}
+
+TEST_CASE("a rank says why it cannot reach rank 0", "[ranks][threads]") {
   std::uint16_t port = 0;
   { const attach::Descriptor nobody = listen_on_all(port); }
   TaskWorker worker({kToken, port, {"127.0.0.1", "::1"}}, 3);

@@ -95,7 +95,7 @@ void gather_records(int side) {
   CHECK(most < kFixed + kMostBytesEach * static_cast<double>(tasks.size()));
 }
 
-TEST_CASE("records: those of a sweep are gathered in little memory", "[records]") {
+TEST_CASE("records: those of a sweep are gathered in little memory", "[records][peak-memory]") {
   gather_records(120);
 }
 

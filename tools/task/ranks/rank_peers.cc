@@ -133,6 +133,8 @@ void RankPeers::drop(std::uint32_t rank) {
 void RankPeers::stop_all(bool whole, double seconds) {
   const std::string stop = to_frame(Stop{whole});
   const double until = wall_seconds() + seconds;
+  // Ranks that have connected and were not taken in see that nobody will.
+  listening_.reset();
   for (auto& [descriptor, peer] : peers_) {
     if (peer.proven) peer.socket.send(stop, cost_);
   }
