@@ -1,7 +1,8 @@
-// Finds a link between switches that lengthens round trips steadily, without a queue.
+// Finds a link between switches that lengthens round trips without a queue.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "control/diagnosis/link_members.h"
 #include "control/diagnosis/robust.h"
@@ -11,128 +12,164 @@ namespace paceline::diagnosis {
 
 namespace {
 
-// By how much the round trips of a link's pairs exceed those of the others, and when.
+// What one link adds to the shortest round trips of a part of the time.
 struct DelayCandidate {
   std::uint32_t link = 0;
-  double more_us = 0;  // the median over the windows in which the link stands out
-  std::size_t windows = 0;
-  std::size_t of = 0;  // all windows from the first to the last of these
-  double weight = 0;
-  bool steady = false;  // not caused by a queue
+  PartOfTime part;
+  double more_us = 0;         // each time that a packet or its acknowledgement passes the link
+  std::size_t affected = 0;   // pairs by this link whose round trips are long
+  std::size_t members = 0;    // pairs by this link
+  std::size_t elsewhere = 0;  // other pairs whose round trips are long
+  double weight() const { return more_us * (part.last - part.first + 1); }
+};
+
+// The shortest round trip of a part of the time, over that of an empty fabric. A queue empties now
+// and then, so this shows what a path adds.
+struct PairFloor {
+  double excess_us = 0;
+  std::size_t windows = 0;  // with a measurement
 };
 
 class DelayRule {
  public:
   DelayRule(const Evidence& evidence, const Explained& explained)
-      : e_(evidence), explained_(explained), members_(evidence) {}
+      : e_(evidence), explained_(explained), members_(evidence, LinkMembers::Of::round_trips) {}
 
-  void find(Explained& explained, Verdicts& found) const {
-    std::vector<DelayCandidate> candidates;
-    for (std::uint32_t link = 0; link < e_.links.size(); ++link) {
-      if (e_.links[link].of_host || members_.pairs(link, LinkMembers::Direction::both).empty())
-        continue;
-      const DelayCandidate one = judge(link);
-      if (one.windows >= kLeastWindows && one.steady &&
-          static_cast<double>(one.windows) >= kPersistent * static_cast<double>(one.of)) {
-        candidates.push_back(one);
-      }
-    }
+  void find(Verdicts& found) const {
+    const std::vector<DelayCandidate> candidates = all_candidates();
     if (candidates.empty()) return;
-    std::stable_sort(
-        candidates.begin(), candidates.end(),
-        [](const DelayCandidate& a, const DelayCandidate& b) { return a.weight > b.weight; });
     const DelayCandidate& best = candidates.front();
     Verdict verdict;
     verdict.cause = Cause::bad_path;
     verdict.culprit = e_.links[best.link].name;
     for (const DelayCandidate& other : candidates) {
-      if (other.link == best.link || other.weight < kAlike * best.weight) continue;
-      if (members_.pairs(other.link, LinkMembers::Direction::both) ==
-          members_.pairs(best.link, LinkMembers::Direction::both))
+      if (other.link == best.link || other.affected < best.affected) continue;
+      if (other.more_us >= kAlike * best.more_us)
         verdict.or_else.push_back(e_.links[other.link].name);
     }
-    const std::size_t pairs = members_.pairs(best.link, LinkMembers::Direction::both).size();
-    verdict.confidence = static_cast<double>(best.windows) / static_cast<double>(best.of) /
+    verdict.confidence = static_cast<double>(best.affected) /
+                         static_cast<double>(best.members + best.elsewhere) /
                          static_cast<double>(1 + verdict.or_else.size());
     verdict.evidence = {
-        fmt::format("The round trips of the {} queue pairs that use {} are "
-                    "{:.1f} us longer than the others', in {} of {} windows.",
-                    pairs, verdict.culprit, best.more_us, best.windows, best.of),
+        fmt::format("The shortest round trips of {} of the {} queue pairs that use {}, for data or "
+                    "acknowledgements, are {:.1f} us too long from slice {} to slice {} of {} of "
+                    "the time; so are those of {} others.",
+                    best.affected, best.members, verdict.culprit, best.more_us, best.part.first + 1,
+                    best.part.last + 1, Evidence::kSlices, best.elsewhere),
         "Their packets are not marked more often than the others': the cause is no queue."};
-    for (const std::uint32_t p : members_.pairs(best.link, LinkMembers::Direction::both)) {
-      explained.pairs[p] = true;
-    }
     found.push_back(std::move(verdict));
   }
 
  private:
   static constexpr double kLeastUs = 4;
   static constexpr double kSpreads = 3;
-  static constexpr double kLow = 0.2;  // this share of the link's pairs need not stand out
+  static constexpr double kLow = 0.1;  // this share of the link's pairs need not stand out
   static constexpr double kAlike = 0.9;
-  static constexpr double kPersistent = 0.75;
-  static constexpr std::size_t kLeastWindows = 4;
-  static constexpr double kSteady = 0.75;
-  static constexpr std::size_t kLeastPairs = 3;
+  static constexpr double kExplains = 0.6;  // of the pairs with long round trips
+  static constexpr std::size_t kLeastWindows = 8;
+  // Slices of the time. What is over lasted for most of it; a queue of the beginning does not.
+  static constexpr std::uint32_t kLeastSlices = 3;
+  static constexpr std::uint32_t kMostSlices = 5;
+  static constexpr std::size_t kLeastOthers = 3;
 
-  bool counts(const PairEvidence& pair, std::uint32_t number, std::size_t window) const {
-    return pair.windows[window].rtt_ns != 0 && !pair.way.empty() && !explained_.pairs[number] &&
-           !explained_.nics[pair.src] && !explained_.nics[pair.dst];
-  }
-
-  static double excess_us(const PairEvidence& pair, std::size_t window) {
-    return (static_cast<double>(pair.windows[window].rtt_ns) - pair.base_rtt_ns) / 1e3;
-  }
-
-  // Whether nearly all measurements of the link's pairs, in the windows `first` to `last`, are near
-  // their median. A queue grows and drains; a longer path does not change.
-  bool steady(std::uint32_t link, std::size_t first, std::size_t last) const {
-    std::vector<double> all;
-    std::size_t pairs = 0;
-    for (const std::uint32_t p : members_.pairs(link, LinkMembers::Direction::both)) {
-      const std::size_t before = all.size();
-      for (std::size_t w = first; w <= last; ++w) {
-        if (counts(e_.pairs[p], p, w)) all.push_back(excess_us(e_.pairs[p], w));
+  // For every link at most one, that of the part in which it shows most; the best explanation of
+  // all long round trips first.
+  std::vector<DelayCandidate> all_candidates() const {
+    std::vector<std::optional<DelayCandidate>> best(e_.links.size());
+    for (const PartOfTime& part : e_.parts) {
+      const std::uint32_t slices = part.last - part.first + 1;
+      if (slices < kLeastSlices || (part.last + 1 < Evidence::kSlices && slices < kMostSlices))
+        continue;
+      const std::vector<PairFloor> floors = floors_in(part);
+      for (std::uint32_t link = 0; link < e_.links.size(); ++link) {
+        if (e_.links[link].of_host) continue;
+        const auto one = judge(link, part, floors);
+        if (one && (!best[link] || one->weight() > best[link]->weight())) best[link] = one;
       }
-      if (all.size() > before) ++pairs;
     }
-    const double middle = median(all);
-    return pairs >= kLeastPairs && quantile(all, kLow) >= kSteady * middle;
+    std::vector<DelayCandidate> out;
+    for (const auto& one : best) {
+      if (one) out.push_back(*one);
+    }
+    std::stable_sort(out.begin(), out.end(), [](const DelayCandidate& a, const DelayCandidate& b) {
+      if (a.affected != b.affected) return a.affected > b.affected;
+      return a.weight() > b.weight();
+    });
+    return out;
   }
 
-  DelayCandidate judge(std::uint32_t link) const {
-    DelayCandidate out{link, 0, 0, 0, 0, false};
+  bool is_in(std::size_t window, const PartOfTime& part) const {
+    const Picos begin = window == 0 ? Picos{0} : e_.window_ends[window - 1];
+    const Picos slice = e_.until / Evidence::kSlices;
+    return slice * part.first <= begin && (part.last + 1 == Evidence::kSlices ||
+                                           e_.window_ends[window] <= slice * (part.last + 1));
+  }
+
+  std::vector<PairFloor> floors_in(const PartOfTime& part) const {
+    std::vector<PairFloor> out(e_.pairs.size());
+    for (std::uint32_t p = 0; p < e_.pairs.size(); ++p) {
+      const PairEvidence& pair = e_.pairs[p];
+      if (pair.way.empty() || explained_.pairs[p] || explained_.nics[pair.src] ||
+          explained_.nics[pair.dst])
+        continue;
+      std::uint32_t least = 0;
+      for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+        const std::uint32_t rtt_ns = pair.windows[w].rtt_ns;
+        if (rtt_ns == 0 || !is_in(w, part)) continue;
+        if (++out[p].windows == 1 || rtt_ns < least) least = rtt_ns;
+      }
+      out[p].excess_us = (static_cast<double>(least) - pair.base_rtt_ns) / 1e3;
+    }
+    return out;
+  }
+
+  // Marks for each byte that the pairs sent in this part.
+  double marks_of(const std::vector<bool>& inside, bool which, const PartOfTime& part) const {
+    double marks = 0, bytes = 0;
+    for (std::size_t p = 0; p < e_.pairs.size(); ++p) {
+      if (inside[p] != which) continue;
+      for (std::size_t w = 0; w < e_.pairs[p].windows.size(); ++w) {
+        if (!is_in(w, part)) continue;
+        marks += e_.pairs[p].windows[w].marks;
+        bytes += static_cast<double>(e_.pairs[p].windows[w].bytes);
+      }
+    }
+    return bytes == 0 ? 0 : marks / bytes;
+  }
+
+  // How often a packet of the pair and its acknowledgement pass the link together.
+  static double passes(const PairEvidence& pair, std::uint32_t link) {
+    const auto by_link = [&](std::uint32_t directed) { return directed / 2 == link; };
+    return static_cast<double>(std::count_if(pair.way.begin(), pair.way.end(), by_link) +
+                               std::count_if(pair.ack_way.begin(), pair.ack_way.end(), by_link));
+  }
+
+  std::optional<DelayCandidate> judge(std::uint32_t link, const PartOfTime& part,
+                                      const std::vector<PairFloor>& floors) const {
     std::vector<bool> inside(e_.pairs.size());
-    for (const std::uint32_t p : members_.pairs(link, LinkMembers::Direction::both))
+    std::vector<double> with, without;
+    std::size_t windows = 0;
+    for (const std::uint32_t p : members_.pairs(link, LinkMembers::Direction::both)) {
       inside[p] = true;
-    std::vector<double> more;
-    std::size_t first = 0;
-    for (std::size_t w = 0; w < e_.window_ends.size(); ++w) {
-      std::vector<double> with, without;
-      double marks_with = 0, marks_without = 0, bytes_with = 0, bytes_without = 0;
-      for (std::uint32_t p = 0; p < e_.pairs.size(); ++p) {
-        const PairEvidence& pair = e_.pairs[p];
-        if (!counts(pair, p, w)) continue;
-        const PairWindow& window = pair.windows[w];
-        (inside[p] ? with : without).push_back(excess_us(pair, w));
-        (inside[p] ? marks_with : marks_without) += window.marks;
-        (inside[p] ? bytes_with : bytes_without) += static_cast<double>(window.bytes);
-      }
-      if (with.empty() || without.size() < 3) continue;
-      const double low = quantile(with, kLow);
-      const Usual usual = usual_of(without);
-      const double least = std::max(kLeastUs, kSpreads * usual.spread);
-      const double rate_with = marks_with / bytes_with;
-      const double rate_without = bytes_without == 0 ? 0 : marks_without / bytes_without;
-      if (low - usual.middle < least || rate_with > 1.5 * rate_without + 1e-7) continue;
-      if (out.windows == 0) first = w;
-      ++out.windows;
-      out.of = w - first + 1;
-      more.push_back(low - usual.middle);
-      out.weight += more.back();
+      if (floors[p].windows == 0) continue;
+      windows += floors[p].windows;
+      with.push_back(floors[p].excess_us / passes(e_.pairs[p], link));
     }
-    out.more_us = median(more);
-    out.steady = out.windows > 0 && steady(link, first, first + out.of - 1);
+    for (std::size_t p = 0; p < floors.size(); ++p) {
+      if (!inside[p] && floors[p].windows > 0) without.push_back(floors[p].excess_us);
+    }
+    if (windows < kLeastWindows || without.size() < kLeastOthers) return std::nullopt;
+    DelayCandidate out{link, part, quantile(with, kLow), 0, with.size(), 0};
+    const Usual usual = usual_of(without);
+    if (out.more_us - usual.middle < std::max(kLeastUs, kSpreads * usual.spread)) return {};
+    const double is_long = usual.middle + (out.more_us - usual.middle) / 2;
+    const auto longer = [&](double us) { return us >= is_long; };
+    out.affected = static_cast<std::size_t>(std::count_if(with.begin(), with.end(), longer));
+    out.elsewhere = static_cast<std::size_t>(std::count_if(without.begin(), without.end(), longer));
+    if (static_cast<double>(out.affected) <
+        kExplains * static_cast<double>(out.affected + out.elsewhere))
+      return {};
+    if (marks_of(inside, true, part) > 1.5 * marks_of(inside, false, part) + 1e-7) return {};
     return out;
   }
 
@@ -143,8 +180,8 @@ class DelayRule {
 
 }  // namespace
 
-void find_bad_path(const Evidence& evidence, Explained& explained, Verdicts& found) {
-  DelayRule(evidence, explained).find(explained, found);
+void find_bad_path(const Evidence& evidence, const Explained& explained, Verdicts& found) {
+  DelayRule(evidence, explained).find(found);
 }
 
 }  // namespace paceline::diagnosis

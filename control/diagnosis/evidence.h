@@ -61,7 +61,7 @@ struct PairWindow {
   std::uint32_t losses = 0;    // how often packets were found missing
   std::uint32_t timeouts = 0;  // losses found by a timeout alone
   std::uint32_t marks = 0;     // congestion notifications that arrived
-  std::uint32_t rtt_ns = 0;    // smoothed, at the end of the window; 0: not measured
+  std::uint32_t rtt_ns = 0;    // the least smoothed one that was sampled; 0: not measured
 };
 
 struct PairEvidence {
@@ -70,7 +70,8 @@ struct PairEvidence {
   // The directed links of its path, from its source port and the description: 2 * link, plus 1 from
   // the link's second end to its first. Empty if packets take several paths.
   std::vector<std::uint32_t> way;
-  std::uint32_t base_rtt_ns = 0;  // of an empty fabric
+  std::vector<std::uint32_t> ack_way;  // the same of its acknowledgements, from dst to src
+  std::uint32_t base_rtt_ns = 0;       // of an empty fabric
   std::vector<PairWindow> windows;
 };
 

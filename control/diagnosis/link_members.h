@@ -15,7 +15,10 @@ class LinkMembers {
  public:
   enum class Direction : std::uint8_t { forward, backward, both };
 
-  explicit LinkMembers(const Evidence& evidence);
+  enum class Of : std::uint8_t { data, round_trips };
+
+  // Whether a pair uses the links of its data alone, or those of its acknowledgements too.
+  explicit LinkMembers(const Evidence& evidence, Of of = Of::data);
 
   // Indices into Evidence::pairs, ascending, each once.
   const std::vector<std::uint32_t>& pairs(std::uint32_t link, Direction direction) const {

@@ -27,8 +27,8 @@ void find_bad_ports(const Evidence& evidence, Explained& explained, Verdicts& fo
 void find_lossy_link(const Evidence& evidence, Explained& explained, Verdicts& found);
 // A NIC that both sends and receives slowly.
 void find_slow_nic(const Evidence& evidence, Explained& explained, Verdicts& found);
-// A link between switches that all queue pairs with longer round trips use.
-void find_bad_path(const Evidence& evidence, Explained& explained, Verdicts& found);
+// A link between switches that lengthens the round trips of those that pass it.
+void find_bad_path(const Evidence& evidence, const Explained& explained, Verdicts& found);
 // By design, no faults.
 void find_incast(const Evidence& evidence, const Explained& explained, Verdicts& found);
 void find_oversubscription(const Evidence& evidence, Verdicts& found);

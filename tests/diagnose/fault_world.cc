@@ -223,7 +223,8 @@ bool took_effect(const FaultWorld& world, const ObservedRun& observed) {
       const auto by_link = [&](std::uint32_t directed) {
         return e.links[directed / 2].name == world.culprit;
       };
-      return std::any_of(pair.way.begin(), pair.way.end(), by_link);
+      return std::any_of(pair.way.begin(), pair.way.end(), by_link) ||
+             std::any_of(pair.ack_way.begin(), pair.ack_way.end(), by_link);
     });
   }
   return true;

@@ -43,12 +43,26 @@ EvidenceRecorder::Look EvidenceRecorder::look_at(VirtualWorld& world, Picos at) 
   return look;
 }
 
+// Queues lengthen round trips for a while, so the shortest of a window tells most about the path.
+void EvidenceRecorder::keep_least(const Look& dropped, Look& kept) {
+  for (std::size_t nic = 0; nic < dropped.nics.size(); ++nic) {
+    for (std::size_t qp = 0; qp < dropped.nics[nic].size(); ++qp) {
+      const Counters& before = dropped.nics[nic][qp];
+      Counters& now = kept.nics[nic][qp];
+      if (before.rtt_ns != 0 && before.rtt_ns < now.rtt_ns) now.rtt_ns = before.rtt_ns;
+    }
+  }
+}
+
 void EvidenceRecorder::look(VirtualWorld& world, Picos at) {
   if (at < next_) return;
   looks_.push_back(look_at(world, at));
   if (looks_.size() == kMostWindows) {
     std::size_t kept = 0;
-    for (std::size_t i = 1; i < looks_.size(); i += 2) looks_[kept++] = std::move(looks_[i]);
+    for (std::size_t i = 1; i < looks_.size(); i += 2) {
+      keep_least(looks_[i - 1], looks_[i]);
+      looks_[kept++] = std::move(looks_[i]);
+    }
     looks_.resize(kept);
     distance_ = distance_ + distance_;
   }
@@ -78,10 +92,13 @@ void EvidenceRecorder::finish(VirtualWorld& world, diagnosis::Evidence& out) {
       pair.base_rtt_ns =
           static_cast<std::uint32_t>(ideal.clock(pair.src, pair.dst).base_rtt().count / 1000);
       if (one_way) {
-        const std::uint32_t port = attributes->path.source_port;
-        const std::uint32_t from = spec.subnet_base + 1 + pair.src;
-        const std::uint32_t to = spec.subnet_base + 1 + pair.dst;
-        pair.way = topology.path(pair.src, pair.dst, fabric::entropy_of(from, to, port));
+        const auto way = [&](std::uint32_t from, std::uint32_t to, std::uint32_t source_port) {
+          const std::uint32_t base = spec.subnet_base + 1;
+          return topology.path(from, to, fabric::entropy_of(base + from, base + to, source_port));
+        };
+        pair.way = way(pair.src, pair.dst, attributes->path.source_port);
+        // All control packets between two NICs, acknowledgements among them, have one port.
+        pair.ack_way = way(pair.dst, pair.src, wire::kFirstSourcePort);
       }
       Counters before;
       for (const Look& look : looks_) {

@@ -29,13 +29,14 @@ class EvidenceRecorder {
     std::uint32_t losses = 0;
     std::uint32_t timeouts = 0;
     std::uint32_t marks = 0;
-    std::uint32_t rtt_ns = 0;
+    std::uint32_t rtt_ns = 0;  // smoothed; the least of the samples since the look before
   };
   struct Look {
     Picos at{0};
     std::vector<std::vector<Counters>> nics;  // by NIC: its queue pairs in ascending order
   };
   static Look look_at(VirtualWorld& world, Picos at);
+  static void keep_least(const Look& dropped, Look& kept);
 
   Picos distance_ = kFirstDistance;
   Picos next_ = kFirstDistance;  // samples before it are skipped

@@ -47,6 +47,7 @@ Evidence quiet() {
       pair.src = src;
       pair.dst = dst;
       pair.way = way(src, dst);
+      pair.ack_way = way(dst, src);
       pair.base_rtt_ns = 8000;
       PairWindow window;
       window.bytes = 300'000;
@@ -154,6 +155,42 @@ TEST_CASE("a delay on all pairs of a link, without marks, is a bad path; with ma
   REQUIRE(found[0].or_else.size() == 1);
   for (PairEvidence& pair : e.pairs) {
     for (PairWindow& window : pair.windows) window.marks = window.rtt_ns > 9000 ? 10 : 0;
+  }
+  CHECK(diagnose(e).empty());
+}
+
+TEST_CASE(
+    "a delay counts twice where data and acknowledgements pass the link, and once where one does",
+    "[diagnosis]") {
+  Evidence e = quiet();
+  // Acknowledgements to host 0 come over the other spine.
+  for (PairEvidence& pair : e.pairs) {
+    if (pair.src != 0) continue;
+    for (std::uint32_t& directed : pair.ack_way) {
+      if (directed / 2 >= 4) directed ^= 2U;
+    }
+  }
+  for (PairEvidence& pair : e.pairs) {
+    std::uint32_t passes = 0;
+    for (const auto* way : {&pair.way, &pair.ack_way}) {
+      for (const std::uint32_t directed : *way) passes += directed / 2 == 7;
+    }
+    for (PairWindow& window : pair.windows) window.rtt_ns += 20'000 * passes;
+  }
+  const auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::bad_path);
+  // With two leaves, both links of the spine have the same pairs.
+  CHECK((found[0].culprit == "leaf0-spine1" || found[0].culprit == "leaf1-spine1"));
+  CHECK(found[0].or_else.size() == 1);
+  CHECK_THAT(found[0].evidence[0], Catch::Contains("20.5 us too long from slice 1 to slice 8"));
+}
+
+TEST_CASE("long round trips at the beginning alone are a queue's", "[diagnosis]") {
+  Evidence e = quiet();
+  for (PairEvidence& pair : e.pairs) {
+    if (!goes_by(pair, 4)) continue;
+    for (std::size_t w = 0; w < 3; ++w) pair.windows[w].rtt_ns += 20'000;
   }
   CHECK(diagnose(e).empty());
 }
