@@ -107,8 +107,10 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
   const double control_mbps = kControlShare * p.link_mbps / 3;
   p.control_ns = static_cast<std::int64_t>(kControlWireBytes * 8000.0 / control_mbps) + 1;
   p.lease_min_ns = static_cast<std::int64_t>(values[kLeaseMin]) * 1000;
-  p.rotation_ns = round_trips(p.rtt_ns, kRotationRtts);
   p.max_active = static_cast<std::uint32_t>(values[kMaxActive]);
+  // A turn that is over before all can have been told of it gives nobody anything.
+  p.rotation_ns =
+      std::max(round_trips(p.rtt_ns, kRotationRtts), std::int64_t{p.max_active} * p.control_ns);
   p.min_grant_mbps = std::max(1U, p.link_mbps / kMinGrantPart);
   p.little_weight = static_cast<std::uint32_t>(values[kLittleWeight]);
   p.hysteresis = values[kHysteresis];

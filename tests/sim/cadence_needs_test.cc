@@ -143,6 +143,19 @@ TEST_CASE("cadence needs: a decrease is told again, or who waits is granted noth
   CHECK(turns.result.metrics[Metric::collective_efficiency] > 0.9);  // 0.94 and 0.88
 }
 
+TEST_CASE("cadence needs: a turn lasts until all that have it can have been told of it",
+          "[cadence_needs]") {
+  // The receiver takes a quarter of what its link is said to carry, so 0.25 is all there is.
+  const tools::ScenarioRun turns =
+      run(kCadence + "[fabric]\nhosts = 627\nrate = \"10Gb/s\"\ndelay = \"674ns\"\n" +
+          "buffer = \"3GiB\"\nflow_control = \"none\"\n[transport]\npayload_bytes = 1024\n" +
+          "retransmit_timeout = \"1s\"\n[workload]\nkind = \"incast\"\nfan_in = 626\n" +
+          "message_bytes = 8082\nstart_jitter = \"2699ns\"\n" +
+          "[[event]]\nat = \"0ns\"\nlink = \"host0\"\naction = \"rate\"\nrate = \"2500Mb/s\"\n");
+  REQUIRE(turns.result.reason == "");                                 // with 64 T: I4
+  CHECK(turns.result.metrics[Metric::collective_efficiency] > 0.17);  // 0.21 and 0.03
+}
+
 // 32 hosts into an oversubscribed core. Its switches drop before a queue takes five round trips.
 tools::ScenarioRun core_of_small_buffers() {
   tools::ScenarioRun done = run(kCadence + R"(

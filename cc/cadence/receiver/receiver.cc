@@ -315,7 +315,7 @@ std::string CadenceReceiver::check_invariants(Nanos now) const {
     const auto age_us = static_cast<std::uint32_t>(now.count / 1000) - ch.turn_us;
     const std::int64_t in_force = params_new_ ? 0 : now.count - params_at_;
     const std::int64_t age = std::min(static_cast<std::int64_t>(age_us) * 1000, in_force);
-    const std::int64_t live = 64 * params_.rtt_ns + 2 * lease_ns_;
+    const std::int64_t live = params_.rotation_ns + 2 * lease_ns_;
     if (ch.mode == Mode::active && ch.grant == 0 && age > live) {
       return fault("I4: active without a grant, ns", static_cast<std::uint64_t>(age),
                    static_cast<std::uint64_t>(live));

@@ -19,7 +19,7 @@ static const struct paceline_cc_param kParams[PARAMS] = {
 struct derived { /* of one port and parameter set: constant */
   double p[PARAMS];
   double link, granted, fallback, bdp, small, packet; /* C, eta C, R_fb, B, s, a full packet */
-  int64_t rtt, path_target;                           /* T, D */
+  int64_t rtt, path_target, turn;                     /* T, D, of line 40 */
   struct paceline_cc_port port;
 };
 
@@ -77,6 +77,7 @@ static void derive(const double* values, cc_port* port, void* out) {
   d->fallback = cc_greater(1, values[FALLBACK] * d->link);
   d->small = values[SMALL] * d->bdp;
   d->path_target = (int64_t)(values[PATH] > 0 ? values[PATH] * (double)d->rtt : 1e18);
+  d->turn = cc_later(64 * d->rtt, cc_time_of(136 * values[A_MAX], d->link / 300));
 }
 
 /* w, where another one has `most` left. */
@@ -445,13 +446,13 @@ static void change_turns(cc_downlink* p, constants* d) { /* 40 */
   double swaps = due ? cc_greater(1, cc_whole(d->p[A_MAX] / 2)) : 0;
   for (struct sender* next; (next = first_of(p, HELD, p->now_ns)); take_turn(p, next, ACTIVE)) {
     if (port->turns[ACTIVE] < d->p[A_MAX]) continue;
-    struct sender* rests = first_of(p, ACTIVE, p->now_ns - 64 * d->rtt + 1);
+    struct sender* rests = first_of(p, ACTIVE, p->now_ns - d->turn + 1);
     if (!rests || swaps-- < 1) break;
     take_turn(p, rests, HELD);
     set_grant(rests, 0);
   }
   if (port->turns[HELD] == 0) return;
-  if (due) port->turn_at = p->now_ns + 64 * d->rtt;
+  if (due) port->turn_at = p->now_ns + d->turn;
   share_at(p, port->turn_at);
 }
 

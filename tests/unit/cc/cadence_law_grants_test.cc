@@ -307,7 +307,7 @@ TEST_CASE("cadence law 40: beyond a_max channels wait, and half of the active se
     const auto echo_all = [&] {
       for (std::size_t k = 0; k < count; ++k) port.echo(k);
     };
-    const std::int64_t turn_end = port.now + 64 * law.rtt();
+    const std::int64_t turn_end = port.now + law.p.rotation_ns;
     while (port.now + 4 * law.rtt() < turn_end) {
       port.run(2 * law.rtt());
       REQUIRE(port.difference(law_late(law)) == "");
