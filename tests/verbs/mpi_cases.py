@@ -22,11 +22,12 @@ def exchange(transports, ranks_each):
         # contact. The number of processes is no matter for this test, so all may share a core.
         options = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
                    "--mca", "pml", "ucx", "--mca", "osc", "ucx", "--mca", "btl", "^openib,vader,tcp",
-                   "--mca", "mpi_yield_when_idle", "1", "-x", f"UCX_TLS={transports}",
-                   "-x", "PACELINE_SOCKET", "-x", "XDG_RUNTIME_DIR"]
+                   "--mca", "mpi_yield_when_idle", "1"]
+        # Every part of the command needs them: mpirun does not hand them on to the next.
+        exported = ["-x", f"UCX_TLS={transports}", "-x", "PACELINE_SOCKET", "-x", "XDG_RUNTIME_DIR"]
         command = ["mpirun", *options]
         for nic in ("h0", "h1"):
-            command += ["-n", str(ranks_each), *testbed.on(nic, [program])]
+            command += [*exported, "-n", str(ranks_each), *testbed.on(nic, [program])]
             command += [":"] if nic == "h0" else []
         text = run_alone(testbed, command, 60)
         if f"exchange passed: {2 * ranks_each} ranks" not in text:

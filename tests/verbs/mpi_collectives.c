@@ -1,8 +1,9 @@
 /* Times MPI_Allreduce, sum of float32 in place: mpi_collectives ITERATIONS BYTES...
  *
  * Each size has one iteration that is not counted. Every iteration begins after a barrier, with
- * data of its own, and every rank compares every element. Prints one line of JSON for a size: the
- * time is the mean of the slowest rank, the bus bandwidth is size / time * 2(n-1)/n. */
+ * data of its own; after another barrier every rank compares every element. Prints one line of JSON
+ * for a size: the time is the mean of the slowest rank, the bus bandwidth is
+ * size / time * 2(n-1)/n. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ static void run_size(int rank, int ranks, long bytes, int iterations) {
     const double begin = MPI_Wtime();
     MPI_Allreduce(MPI_IN_PLACE, data, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     if (i > 0) own_seconds += (MPI_Wtime() - begin) / iterations;
+    MPI_Barrier(MPI_COMM_WORLD);
     own_wrong += wrong_elements(data, count, ranks, i);
   }
   MPI_Reduce(&own_seconds, &seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);

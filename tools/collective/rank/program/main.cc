@@ -66,6 +66,8 @@ SizeResult run_size(const RankCommand& command, const SizePlan& plan, const InPl
     }
     const std::chrono::duration<double, std::micro> took = Clock::now() - begin;
     if (i > 0) result.mean_us += took.count() / options.iterations;
+    // Ranks share processors: one that compares its data would slow down those still under way.
+    meeting.wait_for_all();
     add_wrong(data.check(i), result.data);
   }
   return result;
