@@ -6,21 +6,31 @@ import json
 import subprocess
 import time
 
-from guest import OURS, THEIRS
+from guest import OURS, TAP, THEIRS, run
 from rxe_ends import world
 from rxe_service import ServiceCase
 
 PINGS = 10
+PROGRAMS = ("rping", "ucmatose", "udaddy")
+KERNEL_HERE_V6 = "fd77::3/64"
 
 
 class Connections(ServiceCase):
+    def setUp(self):
+        super().setUp()
+        # librdmacm resolves IPv6 addresses where this machine's kernel has one.
+        words = ("ip", "-n", world.network.name, "addr")
+        run(*words, "add", KERNEL_HERE_V6, "dev", TAP, "nodad")
+        self.addCleanup(run, *words, "del", KERNEL_HERE_V6, "dev", TAP)
+        self.addCleanup(self.theirs.say, f"shell killall -9 {' '.join(PROGRAMS)} 2>/dev/null; true")
+
     def status(self):
         said = subprocess.run(world.network.words(self.paceline, "testbed", "status", "--json", "--socket",
                                                   self.socket), capture_output=True, check=True, timeout=30)
         return json.loads(said.stdout)
 
     def await_true(self, what, ready):
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 60
         while not ready():
             self.assertLess(time.monotonic(), limit, f"not {what}\n{self.there()}\n{self.log()}")
             time.sleep(0.05)
@@ -44,6 +54,10 @@ class Connections(ServiceCase):
         self.await_true("listening here", lambda: any(session.get("cm", {}).get("listeners")
                                                       for session in self.status()["sessions"]))
 
+    def await_listener_there(self):
+        self.await_true("listening there", lambda: any(
+            "LISTEN" in line for line in self.theirs.lines.answers(["shell rdma resource show cm_id"])[0][1]))
+
     def pair(self, role, server, client, ip):
         """Output here and there. `role`: ours."""
         if role == "server":
@@ -52,7 +66,7 @@ class Connections(ServiceCase):
             self.begin_there(f"{client} {ip}")
         else:
             self.begin_there(server)
-            time.sleep(1)  # it has to listen
+            self.await_listener_there()
             ours = self.program(*client.split(), ip)
         here = self.end_here(ours)
         there = self.end_there()
@@ -105,7 +119,7 @@ class Connections(ServiceCase):
         self.assertIn("RDMA_CM_EVENT_REJECTED, error 8", self.end_there())
 
     def test_server_leaves(self):
-        """Killed in the middle; the client is told by a DREQ."""
+        """Killed in the middle; the client is told."""
         forever = "-v -C 100000000"
         for role in ("server", "client"):
             with self.subTest(role=role):
@@ -117,10 +131,10 @@ class Connections(ServiceCase):
                     ours.kill()
                     self.assertRegex(self.end_there(), "DISCONNECT|cq completion failed")
                 else:
-                    self.begin_there("rping -s -v & echo $! >/tmp/pid; wait")
-                    time.sleep(1)
+                    self.begin_there("rping -s -v")
+                    self.await_listener_there()
                     ours = self.program("rping", "-c", *forever.split(), "-a", THEIRS[4][0])
                     self.await_true("pinging there", lambda: "rdma-ping-" in self.there())
-                    self.theirs.say("shell kill -9 $(cat /tmp/pid)")
+                    self.theirs.say("shell killall -9 rping")
                     self.assertRegex(self.end_here(ours), "DISCONNECT|cq completion failed")
                 self.nothing_is_left()

@@ -63,7 +63,7 @@ def captured(wire):
     rping("b")[1](wire)
     capturing.interrupt()
     fields = ("infiniband.mad.attributeid", "infiniband.bth.destqp", "infiniband.deth.srcqp",
-              "infiniband.deth.queue_key", "infiniband.bth.p_key", "infiniband.mad.mgmtclass")
+              "infiniband.deth.q_key", "infiniband.bth.p_key", "infiniband.mad.mgmtclass")
     rows = rows_of(file, "infiniband.mad", *fields)
     life = [NAMES[int(row[1], 0)] for row in rows]
     if life != LIFE:

@@ -123,8 +123,7 @@ ManagementPair::Handle* ManagementPair::handle_to(Picos now, const transport::Qp
     if (at == handles_.rend()) return nullptr;
     handles_.erase(std::next(at).base());
   }
-  return &handles_.emplace_back(
-      Handle{path, engine_.create_address_handle(now, pd_, path), uses_});
+  return &handles_.emplace_back(Handle{path, engine_.create_address_handle(now, pd_, path), uses_});
 }
 
 bool ManagementPair::send(Picos now, const transport::QpPath& path,

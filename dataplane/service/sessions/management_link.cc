@@ -29,9 +29,7 @@ void ManagementLink::open(Receive receive) {
   for (std::size_t i = 0; i < service_.workers(); ++i) {
     ServiceWorker& worker = service_.worker(i);
     if (!worker.nics().receives_from_outside()) continue;
-    worker.call(0, [&](Picos now) {
-      worker.open_management(now, service_.next_pd(), bell);
-    });
+    worker.call(0, [&](Picos now) { worker.open_management(now, service_.next_pd(), bell); });
   }
   bell_.assign(own.release());
   wait();
@@ -76,9 +74,8 @@ void ManagementLink::send(const cm::Parcel& parcel) {
   if (!management.empty() && path && worker.up(place.nic) &&
       (known || peers_.size() < kMostPeers)) {
     if (!known) peers_.insert(parcel.destination);
-    worker.call(place.nic, [&](Picos now) {
-      sent = management[place.nic]->send(now, *path, parcel.bytes);
-    });
+    worker.call(place.nic,
+                [&](Picos now) { sent = management[place.nic]->send(now, *path, parcel.bytes); });
   }
   if (!sent) ++unsent_;
 }

@@ -1,5 +1,5 @@
-// The connection manager's way to other machines: queue pair 1 of each NIC instance to which packets
-// come from outside. Emulated hosts have no such machines. For the control thread.
+// The connection manager's way to other machines: queue pair 1 of each NIC instance to which
+// packets come from outside. Emulated hosts have no such machines. For the control thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

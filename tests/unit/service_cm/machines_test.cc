@@ -12,7 +12,7 @@
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/service/cm/manager/connection_manager.h"
 
-namespace paceline::service::cm {
+namespace paceline::service::cm::machines {
 
 namespace {
 
@@ -120,13 +120,16 @@ struct Two {
   bool run(const std::function<bool()>& done) {
     const std::int64_t limit = now.count + 900'000'000'000;
     for (settle(); !done(); settle()) {
-      now.count = std::min(machines[0].manager.deadline().count, machines[1].manager.deadline().count);
+      now.count =
+          std::min(machines[0].manager.deadline().count, machines[1].manager.deadline().count);
       if (now.count > limit) return false;
       for (Machine& machine : machines) machine.manager.expire(now);
     }
     return true;
   }
-  bool told(std::size_t machine) { return machines[machine].manager.has_events(machines[machine].channel); }
+  bool told(std::size_t machine) {
+    return machines[machine].manager.has_events(machines[machine].channel);
+  }
   Event event(std::size_t machine) {
     REQUIRE(run([&] { return told(machine); }));
     return machines[machine].event();
@@ -317,7 +320,8 @@ TEST_CASE("a request is refused with the reason, and the program is not asked") 
   REQUIRE(two.counts(1).rejected == 5);
 }
 
-TEST_CASE("what is for nobody is counted, answered where the other end waits, and changes nothing") {
+TEST_CASE(
+    "what is for nobody is counted, answered where the other end waits, and changes nothing") {
   Two two;
   two.connect();
   const Connection& connection = *two.machines[1].id(two.called).connection();
@@ -332,7 +336,8 @@ TEST_CASE("what is for nobody is counted, answered where the other end waits, an
   };
   sent(Attribute::dreq);
   const Mad drep = two.answer();
-  REQUIRE((drep.attribute == Attribute::drep && drep.remote_id == 0x1111 && drep.local_id == 0x2222));
+  REQUIRE(
+      (drep.attribute == Attribute::drep && drep.remote_id == 0x1111 && drep.local_id == 0x2222));
   sent(Attribute::rep);
   const Mad rej = two.answer();
   REQUIRE((rej.attribute == Attribute::rej && rej.about == About::rep));
@@ -423,4 +428,4 @@ TEST_CASE("ids that programs leave behind are so many and no more") {
   REQUIRE(machine.manager.ids_of(machine.channel) == 1);  // the listener
 }
 
-}  // namespace paceline::service::cm
+}  // namespace paceline::service::cm::machines

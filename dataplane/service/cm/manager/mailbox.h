@@ -1,6 +1,6 @@
-// Messages on their way: those between NIC instances of this service, which stay here as bytes until
-// they are delivered, and those to other machines, which somebody takes to queue pair 1. Counts the
-// latter, as they go and come.
+// Messages on their way: those between NIC instances of this service, which stay here as bytes
+// until they are delivered, and those to other machines, which somebody takes to queue pair 1.
+// Counts the latter, as they go and come.
 #pragma once
 
 #include <cstdint>
