@@ -41,6 +41,8 @@ class ManagementLink {
   // Peers of an engine are never forgotten: strangers may not make it know any number of them.
   static constexpr std::size_t kMostPeers = 65'536;
 
+  static constexpr std::size_t kAtOnce = 64;
+
   void wait();
   void take();
 

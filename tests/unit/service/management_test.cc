@@ -26,13 +26,13 @@ struct ManagedPort {
                ::paceline::test::roce_engine_config({}, {}, port.info(), cc::AlgorithmId::fixed)}},
              nullptr),
         bell(std::make_shared<const attach::Descriptor>(::eventfd(0, EFD_NONBLOCK))),
-        pair(Picos{0}, *nics.nic(0).engine, 99, bell) {}
+        pair(std::make_unique<ManagementPair>(Picos{0}, *nics.nic(0).engine, 99, bell)) {}
 
   void turn(Picos now) {
     wire.set_now(now);
     nics.touch(0);
     nics.turn(now, Picos{0});
-    pair.collect(now);
+    if (pair != nullptr) pair->collect(now);
   }
   bool rung() const {
     std::uint64_t rings = 0;
@@ -43,7 +43,7 @@ struct ManagedPort {
   neighbour::ResolvingPort port;
   PortNics nics;
   ManagementPair::Bell bell;
-  ManagementPair pair;
+  std::unique_ptr<ManagementPair> pair;
 };
 
 struct Ethernet {
@@ -61,7 +61,7 @@ struct Ethernet {
     bytes[255] = std::byte{0xEE};
     const auto path = from.nics.path_to(0, to);
     REQUIRE(path.has_value());
-    return from.pair.send(now, *path, bytes);
+    return from.pair->send(now, *path, bytes);
   }
 
   Hub hub;
@@ -83,12 +83,12 @@ TEST_CASE("a management datagram arrives with the addresses that it went by") {
   REQUIRE(net.b.rung());
   REQUIRE_FALSE(net.b.rung());
   ManagementPair::Arrival arrival;
-  REQUIRE(net.b.pair.take(arrival));
+  REQUIRE(net.b.pair->take(arrival));
   REQUIRE(arrival.source == address(1));
   REQUIRE(arrival.destination == address(2));
   REQUIRE((arrival.bytes[0] == std::byte{7} && arrival.bytes[255] == std::byte{0xEE}));
-  REQUIRE_FALSE(net.b.pair.take(arrival));
-  REQUIRE(net.b.pair.lost() == 0);
+  REQUIRE_FALSE(net.b.pair->take(arrival));
+  REQUIRE(net.b.pair->lost() == 0);
   REQUIRE(net.a.nics.nic(0).engine->counters().rx_data_packets == 0);
 }
 
@@ -103,12 +103,12 @@ TEST_CASE("more datagrams than there is room for are lost and counted, and later
   net.run();
   ManagementPair::Arrival arrival;
   unsigned came = 0;
-  while (net.b.pair.take(arrival)) ++came;
+  while (net.b.pair->take(arrival)) ++came;
   REQUIRE(came == 128);
-  REQUIRE(came + net.b.pair.lost() == accepted);
+  REQUIRE(came + net.b.pair->lost() == accepted);
   REQUIRE(net.send(net.a, neighbour::test::v4(2), 1));
   net.run();
-  REQUIRE(net.b.pair.take(arrival));
+  REQUIRE(net.b.pair->take(arrival));
 }
 
 TEST_CASE("queue pair 1 takes datagrams of 256 bytes from queue pair 1, and no others") {
@@ -145,9 +145,9 @@ TEST_CASE("queue pair 1 takes datagrams of 256 bytes from queue pair 1, and no o
   }
   net.run();
   ManagementPair::Arrival arrival;
-  REQUIRE_FALSE(net.b.pair.take(arrival));
+  REQUIRE_FALSE(net.b.pair->take(arrival));
   REQUIRE_FALSE(net.b.rung());
-  REQUIRE(net.b.pair.lost() == sent);
+  REQUIRE(net.b.pair->lost() == sent);
   engine.destroy_qp(net.now, program);
 }
 
@@ -160,7 +160,15 @@ TEST_CASE("a port speaks with more peers than it keeps address handles for") {
   REQUIRE(net.send(net.a, neighbour::test::v4(2), 1));
   net.run();
   ManagementPair::Arrival arrival;
-  REQUIRE(net.b.pair.take(arrival));
+  REQUIRE(net.b.pair->take(arrival));
+}
+
+TEST_CASE("without its owner queue pair 1 is not there") {
+  Ethernet net;
+  net.b.pair.reset();
+  REQUIRE(net.send(net.a, neighbour::test::v4(2), 1));
+  net.run();
+  REQUIRE(net.b.nics.nic(0).engine->counters().no_queue_pair == 1);
 }
 
 }  // namespace paceline::service

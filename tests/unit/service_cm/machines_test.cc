@@ -137,6 +137,9 @@ struct Two {
   // Numbers of the ids: the caller's on machine 0, the called one's on 1.
   void connect() {
     machines[1].listen(1);
+    connect_again();
+  }
+  void connect_again() {
     caller = machines[0].routed(1);
     REQUIRE(machines[0].manager.connect(now, machines[0].id(caller), offer(17)) == 0);
     const Event request = event(1);
@@ -417,15 +420,42 @@ TEST_CASE("a MRA gives the other end time, as much as there is sense in") {
           two.now.count + (std::int64_t{4096} << Connection::kLongestTimeout));
 }
 
-TEST_CASE("ids that programs leave behind are so many and no more") {
+TEST_CASE("an id whose program is gone stays for its peer, and then goes") {
   Two two;
   two.connect();
-  two.destroy(1, two.called);
   Machine& machine = two.machines[1];
+  Mad rtu;
+  rtu.attribute = Attribute::rtu;
+  rtu.local_id = machine.id(two.called).connection()->remote_id();
+  rtu.remote_id = machine.id(two.called).connection()->local_id();
+  two.destroy(1, two.called);
   CmId* found = nullptr;
   REQUIRE(machine.manager.find(machine.channel, two.called, found) == ENOENT);
-  REQUIRE(machine.manager.deadline().count != kNeverNanos.count);
   REQUIRE(machine.manager.ids_of(machine.channel) == 1);  // the listener
+  two.send(rtu);
+  REQUIRE(two.counts(1).unknown == 0);
+  REQUIRE(two.event(0).kind == EventKind::disconnected);
+  REQUIRE(two.machines[0].manager.disconnect(two.now, two.machines[0].id(two.caller)) == 0);
+  REQUIRE(two.run([&] { return machine.manager.deadline().count == kNeverNanos.count; }));
+  two.send(rtu);
+  REQUIRE(two.counts(1).unknown == 1);
+}
+
+TEST_CASE("so many ids stay without a program, and no more") {
+  Two two;
+  Machine& machine = two.machines[1];
+  machine.listen(1);
+  for (std::size_t i = 0; i <= ConnectionManager::kMostLeft; ++i) {
+    two.connect_again();
+    Mad rtu;
+    rtu.attribute = Attribute::rtu;
+    rtu.local_id = machine.id(two.called).connection()->remote_id();
+    rtu.remote_id = machine.id(two.called).connection()->local_id();
+    two.destroy(1, two.called);
+    machine.manager.mail().take_leaving();  // lost
+    two.send(rtu);
+    if (two.counts(1).unknown != (i < ConnectionManager::kMostLeft ? 0 : 1)) FAIL(i);
+  }
 }
 
 }  // namespace paceline::service::cm::machines
