@@ -139,6 +139,13 @@ bool Engine::destroy_address_handle(Picos now, std::uint32_t number) {
   return true;
 }
 
+bool Engine::serve_management(std::uint32_t qp_number) {
+  const QueuePair* const qp = core_.find_qp(qp_number);
+  if (qp == nullptr || qp->config.type != QpType::ud) return false;
+  core_.management = qp;
+  return true;
+}
+
 void Engine::restart_congestion(Picos now, std::uint32_t qp_number) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);

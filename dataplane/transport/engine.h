@@ -81,6 +81,9 @@ class Engine {
   std::uint32_t create_address_handle(Picos now, std::uint32_t pd, const QpPath& path);
   // False when there is none, or datagrams to it are still queued.
   bool destroy_address_handle(Picos now, std::uint32_t number);
+  // From now on peers know this datagram queue pair by number 1, besides its own. False when there
+  // is none, or it is not for datagrams.
+  bool serve_management(std::uint32_t qp_number);
   // The next message on this queue pair is a new flow: its congestion state starts afresh (per_qp
   // algorithms only; a channel shared with others keeps what it knows).
   void restart_congestion(Picos now, std::uint32_t qp_number);

@@ -38,6 +38,7 @@ QueuePair* QpStatePart::create(const QpConfig& config) {
 
 void QpStatePart::destroy(QueuePair& qp) {
   fail(qp);
+  if (core_.management == &qp) core_.management = nullptr;
   requester_.discard(qp);
   responder_.discard(qp);
   congestion_.detach(qp);

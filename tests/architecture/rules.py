@@ -186,7 +186,7 @@ MAY_INCLUDE = {
         "dataplane/attach/*", "dataplane/base/*", "dataplane/driver/clock", "dataplane/service/limits",
     ) + CM,
     "dataplane/service/sessions": BELOW_SERVICE + (
-        "dataplane/service/cm", "dataplane/service/cm/tables",
+        "dataplane/service/cm", "dataplane/service/cm/mad", "dataplane/service/cm/tables",
         "dataplane/service/adapters", "dataplane/service/limits", "dataplane/service/memory",
         "dataplane/service/nics", "dataplane/service/workers",
     ),

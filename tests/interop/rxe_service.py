@@ -29,8 +29,8 @@ algorithm = "cadence"
 """
 
 
-class Service(Case):
-    gid_index = Programs.gid_index
+class ServiceCase(Case):
+    """A service of its own for each test."""
 
     def setUp(self):
         super().setUp()
@@ -52,7 +52,7 @@ class Service(Case):
         self.addCleanup(self.end, self.process)
         limit = time.monotonic() + 30
         while not self.socket.exists():
-            text = (self.folder / "log").read_text()
+            text = self.log()
             if "built without DPDK" in text:
                 self.skipTest("the service was built without DPDK")
             if self.process.poll() is not None or time.monotonic() > limit:
@@ -77,6 +77,13 @@ class Service(Case):
         self.addCleanup(process.stdout.close)
         self.addCleanup(self.end, process)
         return process
+
+    def log(self):
+        return (self.folder / "log").read_text()
+
+
+class Service(ServiceCase):
+    gid_index = Programs.gid_index
 
     def check(self, text, size, count):
         self.assertIn(f"{count} iters in", text)
@@ -106,4 +113,4 @@ class Service(Case):
                 self.assertEqual(ours.returncode, 0, said + "\n".join(printed))
                 self.check(said, size, count)
                 self.check("\n".join(printed), size, count)
-                self.assertIsNone(self.process.poll(), (self.folder / "log").read_text())
+                self.assertIsNone(self.process.poll(), self.log())

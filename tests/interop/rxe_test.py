@@ -18,6 +18,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "guest"))
 import build_guest  # noqa: E402
 import guest as machines  # noqa: E402
+from rxe_cm import Connections  # noqa: E402,F401
 from rxe_ends import world  # noqa: E402
 from rxe_faults import Faults  # noqa: E402,F401
 from rxe_programs import Programs  # noqa: E402,F401

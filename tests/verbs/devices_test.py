@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from capture_test import Capturing, directions, rows_of  # noqa: E402
 from perftest_cases import rows  # noqa: E402  (the folder of this file is not on the path before)
+import rdma_cm_machines  # noqa: E402
 from programs import Failed, Running, run_alone, run_pair, run_table, take_port  # noqa: E402
 from testbed import PATIENCE, ROOT, Testbed, end, need, say, skip  # noqa: E402
 
@@ -167,6 +168,7 @@ PROGRAMS = [
     perftest("ib_send_lat"), perftest("ib_read_bw"), perftest("ib_atomic_lat"),
     ("paceline testbed status", device_status),
     ("paceline capture", capture),
+    *rdma_cm_machines.CASES,
 ]
 
 
@@ -376,7 +378,7 @@ def main():
         sys.exit(__doc__)
     case, paceline, dataplane = arguments
     need("ibv_devinfo", "ibv_rc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong", "ib_write_bw",
-         "ib_send_lat", "ib_read_bw", "ib_atomic_lat", "ip", "unshare")
+         "ib_send_lat", "ib_read_bw", "ib_atomic_lat", "rping", "ucmatose", "udaddy", "ip", "unshare")
     if "memif" not in case and INSIDE not in sys.argv:
         flags = ["-n"] if os.geteuid() == 0 else ["-rn"]
         if subprocess.run(["unshare", *flags, "true"], capture_output=True, check=False).returncode != 0:

@@ -16,6 +16,16 @@ SERVER_V6 = "fd00::a00:2"
 RAW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rdma_cm_raw.py")
 
 
+class Place:
+    """Where a program runs: a NIC of a service, or None and it sees them all."""
+
+    def __init__(self, service, nic):
+        self.service, self.nic = service, nic
+
+    def run(self, command):
+        return Running(self.service, self.service.on(self.nic, command))
+
+
 def listening(testbed):
     """How many ids the programs have that wait for connections."""
     return sum(s["cm"]["listeners"] for s in testbed.status()["sessions"] if "cm" in s)
@@ -46,12 +56,17 @@ def wait_until(testbed, program, ready, what):
 
 
 def connect(testbed, server, client, seconds=40, server_ends=True):
+    """Between two NICs of a testbed; as connect_places."""
+    return connect_places(Place(testbed, "h1"), server, Place(testbed, "h0"), client, seconds, server_ends)
+
+
+def connect_places(there, server, here, client, seconds=40, server_ends=True):
     """Output of both. The client starts when the server listens."""
     limit = time.monotonic() + seconds * PATIENCE
-    programs = [Running(testbed, testbed.on("h1", server))]
+    programs = [there.run(server)]
     try:
-        wait_until(testbed, programs[0], lambda: listening(testbed) > 0, "listening")
-        programs.append(Running(testbed, testbed.on("h0", client)))
+        wait_until(there.service, programs[0], lambda: listening(there.service) > 0, "listening")
+        programs.append(here.run(client))
         ending = programs if server_ends else programs[1:]
         texts = [program.finish(limit) for program in reversed(ending)]
     except Failed as error:
@@ -60,7 +75,8 @@ def connect(testbed, server, client, seconds=40, server_ends=True):
     finally:
         for program in programs:
             end(program.process)
-    nothing_is_left(testbed)
+    for place in (there, here):
+        nothing_is_left(place.service)
     return (texts[1] if server_ends else ""), texts[0]
 
 
@@ -75,64 +91,72 @@ def pair(program, *options, client=(), to="-s", wants=(), server_ends=True, serv
     return " ".join((program, *options, *client)), run
 
 
+def check_rping(server_text, client_text):
+    for text in (server_text, client_text):
+        if text.count("rdma-ping-") != 10:
+            raise Failed(f"not 10 pings:\n{text}")
+    if "DISCONNECT" not in server_text:
+        raise Failed(f"the server was not told of the end:\n{server_text}")
+
+
+def rping_commands(server, *options):
+    """Of server and client. Ten pings."""
+    return (["rping", "-s", "-v", "-C", "10", *options, *(("-a", server) if ":" in server else ())],
+            ["rping", "-c", "-v", "-C", "10", "-a", server, *options])
+
+
 def rping(*options, server=SERVER):
     def run(testbed):
-        texts = connect(testbed, ["rping", "-s", "-v", "-C", "10", *options,
-                                  *(("-a", server) if ":" in server else ())],
-                        ["rping", "-c", "-v", "-C", "10", "-a", server, *options])
-        for text in texts:
-            if text.count("rdma-ping-") != 10:
-                raise Failed(f"not 10 pings:\n{text}")
-        if "DISCONNECT" not in texts[0]:
-            raise Failed(f"the server was not told of the end:\n{texts[0]}")
+        check_rping(*connect(testbed, *rping_commands(server, *options)))
     return " ".join(("rping", *options, server)), run
 
 
+def refused(here, command, words):
+    """The program, which ends by itself, says these words."""
+    client = here.run(command)
+    try:
+        client.process.wait(20 * PATIENCE)
+        if words not in client.text():
+            raise Failed(f"no \"{words}\" in:\n{client.text()}")
+    except subprocess.TimeoutExpired:
+        raise Failed(f"took too long:\n{client.text()}") from None
+    finally:
+        end(client.process)
+    nothing_is_left(here.service)
+
+
 def nobody_listens(testbed):
-    client = Running(testbed, testbed.on("h0", ["rping", "-c", "-v", "-C", "1", "-a", SERVER]))
-    try:
-        client.process.wait(20 * PATIENCE)
-        text = client.text()
-        if "RDMA_CM_EVENT_REJECTED, error 8" not in text:
-            raise Failed(f"no rejection for an unknown service:\n{text}")
-    except subprocess.TimeoutExpired:
-        raise Failed(f"took too long:\n{client.text()}") from None
-    finally:
-        end(client.process)
-    client = Running(testbed, testbed.on("h0", ["rstream", "-s", SERVER, "-S", "64", "-C", "1"]))
-    try:
-        client.process.wait(20 * PATIENCE)
-        if "Connection refused" not in client.text():
-            raise Failed(f"a socket is not refused:\n{client.text()}")
-    except subprocess.TimeoutExpired:
-        raise Failed(f"took too long:\n{client.text()}") from None
-    finally:
-        end(client.process)
-    nothing_is_left(testbed)
+    here = Place(testbed, "h0")
+    refused(here, ["rping", "-c", "-v", "-C", "1", "-a", SERVER], "RDMA_CM_EVENT_REJECTED, error 8")
+    refused(here, ["rstream", "-s", SERVER, "-S", "64", "-C", "1"], "Connection refused")
 
 
-def killed(who):
+def kill_one(there, here, address, who):
     """The other end of a program that is killed is told, and ends."""
-    def run(testbed):
-        programs = [Running(testbed, testbed.on("h1", ["rping", "-s", "-v"]))]
-        try:
-            wait_until(testbed, programs[0], lambda: listening(testbed) > 0, "listening")
-            programs.append(Running(testbed, testbed.on("h0", ["rping", "-c", "-v", "-C", "100000000",
-                                                               "-a", SERVER])))
-            wait_until(testbed, programs[1], lambda: "rdma-ping-" in programs[1].text(), "pinging")
-            programs[who].process.kill()
-            other = programs[1 - who]
-            other.process.wait(20 * PATIENCE)
-            # By an event of the connection, or by what it sends, whichever it looks at first.
-            if "DISCONNECT" not in other.text() and "cq completion failed" not in other.text():
-                raise Failed(f"not told:\n{other.text()[-2000:]}")
-        except subprocess.TimeoutExpired:
-            raise Failed(f"the other end waits for ever:\n{programs[1 - who].text()[-2000:]}") from None
-        finally:
-            for program in programs:
-                end(program.process)
-        nothing_is_left(testbed)
-    return f"rping, the {('server', 'client')[who]} killed", run
+    programs = [there.run(["rping", "-s", "-v"])]
+    try:
+        wait_until(there.service, programs[0], lambda: listening(there.service) > 0, "listening")
+        programs.append(here.run(["rping", "-c", "-v", "-C", "100000000", "-a", address]))
+        wait_until(here.service, programs[1], lambda: "rdma-ping-" in programs[1].text(), "pinging")
+        programs[who].process.kill()
+        other = programs[1 - who]
+        other.process.wait(20 * PATIENCE)
+        # By an event of the connection, or by what it sends, whichever it looks at first.
+        if "DISCONNECT" not in other.text() and "cq completion failed" not in other.text():
+            raise Failed(f"not told:\n{other.text()[-2000:]}")
+    except subprocess.TimeoutExpired:
+        raise Failed(f"the other end waits for ever:\n{programs[1 - who].text()[-2000:]}") from None
+    finally:
+        for program in programs:
+            end(program.process)
+    for place in (there, here):
+        nothing_is_left(place.service)
+
+
+def killed(who, places=lambda testbed: (Place(testbed, "h1"), Place(testbed, "h0")), address=SERVER):
+    """`places`: of server and client."""
+    return (f"rping, the {('server', 'client')[who]} killed",
+            lambda testbed: kill_one(*places(testbed), address, who))
 
 
 def many(testbed):

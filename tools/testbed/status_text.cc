@@ -157,6 +157,11 @@ std::uint64_t used(const Json& in, const char* key) {
   return at != in.end() && at->is_object() ? number(*at, "used") : 0;
 }
 
+void add_messages(std::string& text, const Json& status) {
+  const std::string counts = reasons(status, "management");
+  if (!counts.empty()) text += fmt::format("\nmessages   of rdma_cm, other machines: {}\n", counts);
+}
+
 void add_programs(std::string& text, const Json& status) {
   const Json& sessions = list(status, "sessions");
   if (sessions.empty()) {
@@ -200,6 +205,7 @@ StatusText status_text(const std::string& json) {
     add_captures(out.text, set);
     add_fabric(out.text, set);
   }
+  add_messages(out.text, status);
   add_programs(out.text, status);
   return out;
 }

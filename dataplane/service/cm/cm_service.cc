@@ -26,8 +26,11 @@ std::uint64_t drawn_seed() {
 
 }  // namespace
 
-CmService::CmService(boost::asio::io_context& context, NicBook nics)
-    : context_(context), timer_(context), manager_(std::move(nics), drawn_seed()) {}
+CmService::CmService(boost::asio::io_context& context, NicBook nics, Leave leave)
+    : context_(context),
+      timer_(context),
+      manager_(std::move(nics), drawn_seed()),
+      leave_(std::move(leave)) {}
 
 int CmService::open_channel(std::uint32_t owner, const Visible& seen, Allowance& allowance,
                             std::uint32_t& channel, int& programs_end) {
@@ -101,7 +104,13 @@ bool CmService::drain(std::uint32_t channel) {
   return true;
 }
 
+void CmService::arrive(const Parcel& parcel, std::span<const std::byte> bytes) {
+  manager_.arrive(steady_time(), parcel, bytes);
+  settle();
+}
+
 void CmService::settle() {
+  for (const Parcel& parcel : manager_.mail().take_leaving()) leave_(parcel);
   for (const std::uint32_t channel : manager_.take_woken()) {
     const auto at = sockets_.find(channel);
     if (at == sockets_.end() || at->second.readable || !manager_.has_events(channel)) continue;

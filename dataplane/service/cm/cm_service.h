@@ -11,8 +11,11 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "dataplane/attach/descriptors/descriptor.h"
@@ -30,7 +33,10 @@ struct CmCounts {
 
 class CmService {
  public:
-  CmService(boost::asio::io_context& context, NicBook nics);
+  // Takes a message to another machine. One that is lost on the way is sent again in time.
+  using Leave = std::function<void(const Parcel&)>;
+
+  CmService(boost::asio::io_context& context, NicBook nics, Leave leave);
   CmService(const CmService&) = delete;
   CmService& operator=(const CmService&) = delete;
 
@@ -53,7 +59,11 @@ class CmService {
   // The error is EACCES if the channel belongs to another program.
   Ran run(std::uint32_t owner, const UcmRequest& request);
 
+  // A message of another machine, as ConnectionManager::arrive().
+  void arrive(const Parcel& parcel, std::span<const std::byte> bytes);
+
   CmCounts counts(std::uint32_t owner) const;
+  const MadCounts& messages() { return manager_.mail().counts(); }
 
  private:
   struct Socket {
@@ -68,8 +78,8 @@ class CmService {
   bool owns(std::uint32_t owner, std::uint32_t channel) const;
   void watch(std::uint32_t channel);
   void close(std::uint32_t channel);
-  // Wakes programs and sets the timer. Call it after anything that may queue events or start
-  // timers.
+  // Wakes programs, sets the timer and lets messages leave. Call it after anything that may queue
+  // events or start timers.
   void settle();
   bool drain(std::uint32_t channel);
 
@@ -77,6 +87,7 @@ class CmService {
   boost::asio::steady_timer timer_;
   Nanos armed_ = kNeverNanos;
   ConnectionManager manager_;
+  Leave leave_;
   UcmCommands commands_{manager_};
   std::map<std::uint32_t, Socket> sockets_;
 };

@@ -112,7 +112,9 @@ Server::Server(Service& service)
       listening_(context_),
       breath_(context_),
       spoilt_views_(context_),
-      cm_(context_, nic_book(service)) {
+      management_(context_, service),
+      cm_(context_, nic_book(service),
+          [this](const cm::Parcel& parcel) { management_.send(parcel); }) {
   way_back_->context = &context_;
   attach::Descriptor event(::fcntl(view_guard::spoilt_event(), F_DUPFD_CLOEXEC, 0));
   if (event) {
@@ -153,6 +155,9 @@ void Server::run() {
   } catch (const std::system_error& error) {
     throw std::runtime_error(attach::no_threads(error));
   }
+  management_.open([this](const cm::Parcel& parcel, std::span<const std::byte> bytes) {
+    cm_.arrive(parcel, bytes);
+  });
   context_.run();
   way_back_->end();
   if (listening_.is_open())
@@ -369,20 +374,19 @@ Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
   return status.error == EPROTO ? Next::end : Next::request;
 }
 
-std::string Server::status_of_all() {
+std::string Server::status_of(std::optional<uid_t> only) {
   std::vector<const Session*> sessions;
   for (const Connection& connection : connections_) sessions.push_back(&connection.session);
-  return status_text(service_, sessions, std::nullopt);
+  return status_text(service_, sessions, only, management_.counts(cm_.messages()));
 }
+
+std::string Server::status_of_all() { return status_of(std::nullopt); }
 
 Status Server::status(const Session& asking, Reply& reply) {
   if (!asking.greeted()) return {EPROTO, "the first request is hello"};
-  std::vector<const Session*> sessions;
-  for (const Connection& connection : connections_) sessions.push_back(&connection.session);
   const uid_t user = asking.peer().user;
   const bool sees_all = user == 0 || user == service_.privileges().owner;
-  const std::string text =
-      status_text(service_, sessions, sees_all ? std::nullopt : std::optional(user));
+  const std::string text = status_of(sees_all ? std::nullopt : std::optional(user));
   const auto bytes = std::as_bytes(std::span(text));
   if (bytes.size() <= attach::kMaxStatusBody) {
     reply.body.assign(bytes.begin(), bytes.end());

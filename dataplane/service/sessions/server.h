@@ -11,11 +11,13 @@
 #include <exception>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dataplane/attach/descriptors/aside.h"
 #include "dataplane/attach/message_socket.h"
 #include "dataplane/attach/shared_memory.h"
+#include "dataplane/service/sessions/management_link.h"
 #include "dataplane/service/sessions/session.h"
 #include "dataplane/service/workers/service.h"
 
@@ -73,6 +75,7 @@ class Server {
   Next finish(Place at, const std::shared_ptr<Errand>& errand);
   void end(Place at);
   Status status(const Session& asking, Reply& reply);
+  std::string status_of(std::optional<uid_t> only);
 
   Service& service_;
   attach::Aside& aside_;
@@ -82,6 +85,7 @@ class Server {
   boost::asio::posix::stream_descriptor listening_;
   boost::asio::steady_timer breath_;  // until descriptors may be there again
   boost::asio::posix::stream_descriptor spoilt_views_;
+  ManagementLink management_;
   cm::CmService cm_;
   std::list<Connection> connections_;
   attach::SharedMemory status_;  // the last text that was too long for a message

@@ -239,10 +239,16 @@ Json tenant_of(const Tenant& t) {
           {"refused", std::move(refused)}};
 }
 
+Json management_of(const ManagementCounts& m) {
+  return {{"sent", m.sent},         {"repeated", m.repeated}, {"rejected", m.rejected},
+          {"received", m.received}, {"refused", m.refused},   {"unknown", m.unknown},
+          {"lost", m.lost}};
+}
+
 }  // namespace
 
 std::string status_text(Service& service, const std::vector<const Session*>& sessions,
-                        std::optional<uid_t> only) {
+                        std::optional<uid_t> only, const ManagementCounts& management) {
   Json workers = Json::array();
   for (std::size_t i = 0; i < service.workers(); ++i) {
     workers.push_back(worker_of(service.worker(i)));
@@ -263,6 +269,7 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
                     {"pid", ::getpid()},
                     {"privileges", privileges_of(service.privileges())},
                     {"workers", std::move(workers)},
+                    {"management", management_of(management)},
                     {"tenants", std::move(tenants)},
                     {"sessions", std::move(list)}};
   // A program's name need not be text.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/service/sessions/management_link.h"
 #include "dataplane/service/workers/service.h"
 
 namespace paceline::service {
@@ -16,6 +17,6 @@ class Session;
 // On the control thread; asks each worker for the report of its NICs. `only`: the text contains
 // sessions of this tenant only.
 std::string status_text(Service& service, const std::vector<const Session*>& sessions,
-                        std::optional<uid_t> only = std::nullopt);
+                        std::optional<uid_t> only, const ManagementCounts& management);
 
 }  // namespace paceline::service

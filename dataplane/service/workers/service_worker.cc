@@ -128,6 +128,7 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   }
   if (sessions != 0) first_session_ = (first_session_ + 1) % sessions;
   busy |= nics_->turn(now, gap);
+  for (const auto& pair : management_) busy |= pair->collect(now);
   if (nics_->link_changes() != link_changes_) report_links();
   // Whatever is left after settle() did not fit, or its reader does not poll.
   for (WorkerSession* session : sessions_) {
@@ -234,6 +235,12 @@ void ServiceWorker::add(WorkerSession& session) {
 
 void ServiceWorker::remove(WorkerSession& session) {
   if (std::erase(sessions_, &session) != 0) publisher_.count_session(session.nic(), false);
+}
+
+void ServiceWorker::open_management(Picos now, std::uint32_t pd, const ManagementPair::Bell& bell) {
+  for (std::size_t nic = 0; nic < nics_->size(); ++nic) {
+    management_.push_back(std::make_unique<ManagementPair>(now, *nics_->nic(nic).engine, pd, bell));
+  }
 }
 
 void ServiceWorker::reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,

@@ -22,6 +22,7 @@
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/driver/loop/run_loop.h"
+#include "dataplane/service/adapters/management_pair.h"
 #include "dataplane/service/adapters/worker_session.h"
 #include "dataplane/service/limits/service_settings.h"
 #include "dataplane/service/nics/nic_set.h"
@@ -79,6 +80,10 @@ class ServiceWorker {
   void add(WorkerSession& session);
   void remove(WorkerSession& session);
   PairTable& pairs(std::size_t nic) { return pairs_[nic]; }
+  // Gives each of its NIC instances queue pair 1. Constant addresses from then on.
+  void open_management(Picos now, std::uint32_t pd, const ManagementPair::Bell& bell);
+  // Empty before that. Else by NIC.
+  std::span<const std::unique_ptr<ManagementPair>> management() const { return management_; }
   // Other congestion control for one of its NICs, with effect from the turn that follows; messages
   // posted from then on are of the epoch.
   void reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
@@ -123,7 +128,8 @@ class ServiceWorker {
   TaskQueue tasks_;
   std::vector<WorkerSession*> sessions_;
   std::size_t first_session_ = 0;
-  std::vector<PairTable> pairs_;  // by NIC
+  std::vector<PairTable> pairs_;                             // by NIC
+  std::vector<std::unique_ptr<ManagementPair>> management_;  // by NIC, or none
   std::vector<std::atomic<bool>> up_;
   std::uint64_t link_changes_ = 0;  // those that up_ has
   std::vector<telemetry::NicMeter> meters_;

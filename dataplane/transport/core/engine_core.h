@@ -118,6 +118,7 @@ struct alignas(64) EngineCore {
   Picos arrived{0};
   ArrivalStamps stamps;
   AddressHandleTable handles;
+  const QueuePair* management = nullptr;  // is number 1 to peers, besides the number that it has
   std::array<LastDatagramCnp, 64> last_datagram_cnps{};  // when which datagram flow last got a CNP
   // ACKs among the control packets that wait, which later ones may replace: by queue-pair number.
   // Forgotten when control packets leave.
@@ -164,7 +165,7 @@ struct alignas(64) EngineCore {
   // nullptr when there is no such queue pair.
   const QueuePair* find_qp(std::uint32_t number) const {
     const std::uint32_t slot = qp_slot(number);
-    if (slot >= qps.size()) return nullptr;
+    if (slot >= qps.size()) return number == kManagementQpNumber ? management : nullptr;
     const QueuePair* qp = qps[slot];
     return qp != nullptr && qp->number == number ? qp : nullptr;
   }
@@ -172,6 +173,10 @@ struct alignas(64) EngineCore {
     return const_cast<QueuePair*>(std::as_const(*this).find_qp(number));
   }
   std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
+  // As the datagrams of the queue pair name it.
+  std::uint32_t number_to_peers(const QueuePair& qp) const {
+    return &qp == management ? kManagementQpNumber : qp.number;
+  }
 
   // Values in force of an algorithm that some context runs, or is about to: those of one setup.
   const cc::ParamBlock& params_on(std::uint8_t setup_slot, cc::AlgorithmId id) const {

@@ -31,7 +31,7 @@ bool Datagram::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   const std::uint32_t qkey =
       (request.target_qkey & kPrivileged) != 0 ? qp.config.qkey : request.target_qkey;
   packet.header_bytes = static_cast<std::uint16_t>(wire::build_datagram(
-      handle.header, wire::HeaderBuffer{packet.header}, fields, {qkey, qp.number},
+      handle.header, wire::HeaderBuffer{packet.header}, fields, {qkey, core.number_to_peers(qp)},
       has_immediate(request.opcode) ? &request.immediate : nullptr));
   core.finish_packet(handle.header, handle.path.traffic_class, packet, payload);
   core.contexts[handle.context].backlog_bytes -= payload;

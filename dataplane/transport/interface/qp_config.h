@@ -13,6 +13,11 @@
 
 namespace paceline::transport {
 
+// The general services interface (vol. 1, 3.9.2): management datagrams go from number 1 to number
+// 1, with this Q_Key.
+inline constexpr std::uint32_t kManagementQpNumber = 1;
+inline constexpr std::uint32_t kManagementQkey = 0x8001'0000;
+
 inline constexpr Picos kNoTimeout{std::int64_t{1} << 60};  // beyond all time
 
 struct QpConfig {

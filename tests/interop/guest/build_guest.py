@@ -12,8 +12,8 @@ import shutil
 import stat
 import subprocess
 
-MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_rxe")
-PROGRAMS = ("rdma", "ibv_rc_pingpong")  # besides the peer and busybox
+MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_rxe", "rdma_ucm")
+PROGRAMS = ("rdma", "ibv_rc_pingpong", "rping", "ucmatose", "udaddy")  # besides the peer and busybox
 PROVIDER = "librxe-rdmav*.so"
 
 

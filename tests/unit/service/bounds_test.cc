@@ -269,7 +269,7 @@ TEST_CASE("while a large region is mapped, others are served", "[threads]") {
                                {&descriptor, 1}) == attach::Transfer::done);
 
   boost::asio::io_context context;
-  service::cm::CmService cm(context, {{}, {}, {}});
+  service::cm::CmService cm(context, {{}, {}, {}}, {});
   std::optional<service::Session> session;
   const auto ask = [&](Operation operation, auto body, std::optional<attach::Extent> extent,
                        service::Reply& reply) {

@@ -117,6 +117,24 @@ TEST_CASE("what is no CM message is not read") {
   }
 }
 
+TEST_CASE("a Get or a Set of any class is answered: not supported") {
+  MadBytes bytes{};
+  bytes[0] = std::byte{1};
+  bytes[1] = std::byte{4};  // performance management
+  bytes[2] = std::byte{1};
+  bytes[15] = std::byte{9};  // transaction
+  for (const unsigned method : {1U, 2U}) {
+    bytes[3] = std::byte(method);
+    const auto answer = answer_to_query(bytes);
+    REQUIRE(answer.has_value());
+    REQUIRE(hex(*answer, 0, 16) == "01040181000c00000000000000000009");
+    // An answer is not answered.
+    REQUIRE_FALSE(answer_to_query(*answer).has_value());
+    REQUIRE_FALSE(answer_to_query(std::span(bytes).first(100)).has_value());
+  }
+  REQUIRE_FALSE(answer_to_query(build_mad(example(Attribute::req))).has_value());
+}
+
 TEST_CASE("a service id names a port space and a port, or is none of IP") {
   REQUIRE(service_id(PortSpace::udp, 7174) == 0x0111'1C06);
   REQUIRE(ip_service(0x0106'1C06)->port == 7174);

@@ -167,31 +167,18 @@ int CmId::connect(Nanos now, const NicBook& nics, const Offer& offer, std::uint3
   return connection_->connect(now, offer, request(nics, offer.private_data), out);
 }
 
-Mad CmId::lookup_answer(std::uint8_t status, std::span<const std::byte> data) const {
-  Mad mad;
-  mad.attribute = Attribute::sidr_rep;
-  mad.transaction = asked_->transaction;
-  mad.local_id = asked_->local_id;
-  mad.service_id = asked_->service_id;
-  mad.status = status;
-  std::copy_n(data.begin(), std::min(data.size(), private_bytes(mad.attribute)),
-              mad.private_data.begin());
-  return mad;
-}
-
 int CmId::accept(Nanos now, const std::optional<Offer>& offer, std::uint32_t qkey, Actions& out) {
   if (state_ != State::connecting) return EINVAL;
   const std::size_t size = offer ? offer->private_data.size() : 0;
   if (datagram()) {
-    if (!asked_ || size > private_bytes(Attribute::sidr_rep)) return EINVAL;
+    if (!answer_.due() || size > private_bytes(Attribute::sidr_rep)) return EINVAL;
     if (qkey_ != 0 && qkey != 0 && qkey_ != qkey) return EINVAL;
     if (qkey_ == 0) qkey_ = qkey != 0 ? qkey : kDefaultQkey;
-    Mad answer = lookup_answer(sidr_status::success,
+    Mad answer = answer_.draft(sidr_status::success,
                                offer ? offer->private_data : std::span<const std::byte>{});
     answer.qp_number = offer ? offer->qp_number : 0;
     answer.qkey = qkey_;
-    out.send.push_back(answer);
-    asked_.reset();
+    answer_.give(answer, out);
     return 0;
   }
   if (!connection_) return EINVAL;
@@ -202,9 +189,8 @@ int CmId::accept(Nanos now, const std::optional<Offer>& offer, std::uint32_t qke
 
 int CmId::reject(std::uint16_t reason, std::span<const std::byte> private_data, Actions& out) {
   if (datagram()) {
-    if (!asked_ || private_data.size() > private_bytes(Attribute::sidr_rep)) return EINVAL;
-    out.send.push_back(lookup_answer(sidr_status::rejected, private_data));
-    asked_.reset();
+    if (!answer_.due() || private_data.size() > private_bytes(Attribute::sidr_rep)) return EINVAL;
+    answer_.give(answer_.draft(sidr_status::rejected, private_data), out);
     return 0;
   }
   if (!connection_ || private_data.size() > private_bytes(Attribute::rej)) return EINVAL;
@@ -263,10 +249,8 @@ int CmId::qp_attributes(std::uint32_t state, QpAttributes& out) const {
 
 void CmId::end(Nanos now, Actions& out) {
   if (connection_) connection_->end(now, out);
-  if (asked_) out.send.push_back(lookup_answer(sidr_status::rejected, {}));
-  connection_.reset();
+  if (answer_.due()) answer_.give(answer_.draft(sidr_status::rejected, {}), out);
   lookup_.reset();
-  asked_.reset();
 }
 
 void CmId::become_passive(const NicBook& nics, std::size_t nic, const IpHeader& header,
@@ -282,7 +266,7 @@ void CmId::become_passive(const NicBook& nics, std::size_t nic, const IpHeader& 
   state_ = State::connecting;
   message_id_ = message_id;
   if (request.attribute == Attribute::sidr_req) {
-    asked_ = request;
+    answer_.take_request(request);
     return;
   }
   options_.traffic_class = request.path.traffic_class;
@@ -342,6 +326,7 @@ std::optional<Event> CmId::event_of(const Notice& notice) const {
 
 void CmId::receive(Nanos now, const Mad& mad, Actions& out, std::optional<Event>& told) {
   if (connection_) return connection_->receive(now, mad, out);
+  if (mad.attribute == Attribute::sidr_req) return answer_.repeat(out);
   if (!lookup_ || !lookup_->receive(mad)) return;
   if (mad.status != sidr_status::success) {
     told = event(EventKind::unreachable, mad.status);

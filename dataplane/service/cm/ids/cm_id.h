@@ -75,7 +75,9 @@ class CmId {
   int data_has_come(Actions& out);
   // `state`: a value of enum ibv_qp_state.
   int qp_attributes(std::uint32_t state, QpAttributes& out) const;
+  // The last call of the program. When over(), nothing is owed to the other end any more.
   void end(Nanos now, Actions& out);
+  bool over() const { return !connection_ || connection_->idle(); }
 
   // --- a new id for a request that arrived at a listener, at instance `nic` ---
   void become_passive(const NicBook& nics, std::size_t nic, const IpHeader& header,
@@ -112,7 +114,6 @@ class CmId {
   int claim(const NicBook& nics, PortTable& ports, const SocketAddress& address);
   Mad request(const NicBook& nics, std::span<const std::byte> data) const;
   Event event(EventKind kind, int status = 0) const;
-  Mad lookup_answer(std::uint8_t status, std::span<const std::byte> data) const;
   void attach(const NicBook& nics, std::size_t nic);
 
   std::uint32_t number_;
@@ -131,7 +132,7 @@ class CmId {
   std::uint32_t message_id_ = 0;
   std::optional<Connection> connection_;
   std::optional<Lookup> lookup_;
-  std::optional<Mad> asked_;  // a SIDR_REQ that the program has not answered yet
+  LookupAnswer answer_;
 };
 
 }  // namespace paceline::service::cm

@@ -16,6 +16,11 @@ using wire::load_u8;
 
 // 13.4.2: base version, class, class version and method of every message here.
 constexpr std::uint32_t kFirstWord = 0x01'07'02'03;
+// 13.4.5.
+constexpr std::uint8_t kGet = 0x01;
+constexpr std::uint8_t kSet = 0x02;
+constexpr std::uint8_t kGetResp = 0x81;
+constexpr std::uint16_t kNotSupported = 3U << 2U;
 constexpr std::size_t kData = 24;  // behind the common header
 
 // The functions below list the fields of each attribute once, for writing and for reading. `f` has
@@ -181,6 +186,17 @@ std::optional<Mad> parse_mad(std::span<const std::byte> bytes) {
   Reader reader{bytes.data() + kData};
   fields(reader, mad);
   return mad;
+}
+
+std::optional<MadBytes> answer_to_query(std::span<const std::byte> bytes) {
+  if (bytes.size() != kMadBytes || load_u8(bytes.data()) != 1) return std::nullopt;
+  const std::uint8_t method = load_u8(bytes.data() + 3);
+  if (method != kGet && method != kSet) return std::nullopt;
+  MadBytes out{};
+  std::memcpy(out.data(), bytes.data(), kMadBytes);
+  wire::store_u8(out.data() + 3, kGetResp);
+  wire::store_be16(out.data() + 4, kNotSupported);
+  return out;
 }
 
 }  // namespace paceline::service::cm

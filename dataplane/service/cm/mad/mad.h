@@ -34,7 +34,9 @@ enum class About : std::uint8_t { req = 0, rep = 1, other = 2 };
 // Table 108 (12.6.7.2): the reasons that this service sends or treats differently.
 namespace reject_reason {
 inline constexpr std::uint16_t timeout = 4;
+inline constexpr std::uint16_t invalid_communication_id = 6;
 inline constexpr std::uint16_t invalid_service_id = 8;
+inline constexpr std::uint16_t invalid_service_type = 9;
 inline constexpr std::uint16_t consumer_defined = 28;
 inline constexpr std::uint16_t vendor_option_unsupported = 35;
 }  // namespace reject_reason
@@ -126,5 +128,8 @@ using MadBytes = std::array<std::byte, kMadBytes>;
 MadBytes build_mad(const Mad& mad);
 // Nothing if the size is not 256 bytes, or if class, version or attribute is unknown.
 std::optional<Mad> parse_mad(std::span<const std::byte> bytes);
+// The response to a Get or Set, of whatever class: this end offers none (13.4.7, "method/attribute
+// combination not supported"). Nothing if the bytes are neither.
+std::optional<MadBytes> answer_to_query(std::span<const std::byte> bytes);
 
 }  // namespace paceline::service::cm

@@ -56,7 +56,7 @@ std::optional<Event> ConnectionManager::next_event(std::uint32_t channel) {
 
 void ConnectionManager::queue(Event event) {
   Entry* const of = entry(event.counts_for);
-  if (of == nullptr) return;
+  if (of == nullptr || of->channel == 0) return;
   // The program cannot name an id that it has not accepted yet. Its accept will fail.
   if (of->id.cookie() == 0) return;
   Channel& channel = channels_.at(of->channel);
@@ -71,7 +71,7 @@ ConnectionManager::Entry* ConnectionManager::entry(std::uint32_t id) {
 
 int ConnectionManager::find(std::uint32_t channel, std::uint32_t id, CmId*& out) {
   Entry* const found = entry(id);
-  if (found == nullptr) return ENOENT;
+  if (found == nullptr || found->channel == 0) return ENOENT;
   if (found->channel != channel) return EINVAL;
   out = &found->id;
   return 0;
@@ -116,13 +116,32 @@ void ConnectionManager::erase(Nanos now, std::uint32_t id) {
     if (event.id != id) unseen.push_back(event.id);
     return true;
   });
-  timers_.erase({gone->timer.count, id});
-  if (gone->id.message_id() != 0) messages_.erase(gone->id.message_id());
-  if (gone->request) requests_.erase(*gone->request);
   ports_.drop(id);
   --channel.ids;
-  ids_.erase(id);
+  if (!gone->id.over() && outside(gone->id.destination().ip) && left_ < kMostLeft) {
+    gone->channel = 0;
+    ++left_;
+  } else {
+    remove(id);
+  }
   for (const std::uint32_t one : unseen) erase(now, one);
+}
+
+void ConnectionManager::remove(std::uint32_t id) {
+  Entry& gone = *entry(id);
+  if (gone.channel == 0) --left_;
+  timers_.erase({gone.timer.count, id});
+  if (gone.id.message_id() != 0) messages_.erase(gone.id.message_id());
+  if (gone.request) {
+    const auto at = requests_.find(*gone.request);
+    if (at != requests_.end() && at->second == id) requests_.erase(at);
+  }
+  ids_.erase(id);
+}
+
+void ConnectionManager::remove_if_over(std::uint32_t id) {
+  const Entry& of = *entry(id);
+  if (of.channel == 0 && of.id.over()) remove(id);
 }
 
 int ConnectionManager::migrate(std::uint32_t from, std::uint32_t to, std::uint32_t id,
@@ -226,8 +245,11 @@ void ConnectionManager::retime(Entry& of) {
 }
 
 void ConnectionManager::perform(Entry& of, Actions& actions, std::optional<Event> event) {
-  for (const Mad& mad : actions.send) {
-    post({*of.id.nic(), of.id.source().ip, of.id.destination().ip, build_mad(mad)});
+  if (!actions.send.empty()) {
+    const Parcel parcel{*of.id.nic(), of.id.source().ip, of.id.destination().ip, {}};
+    const bool leaves = outside(parcel.destination);
+    for (const Mad& mad : actions.send) mail_.post(parcel, mad, leaves);
+    if (leaves) mail_.counts().repeated += actions.repeated;
   }
   retime(of);
   for (const Notice& notice : actions.notices) {
@@ -238,90 +260,85 @@ void ConnectionManager::perform(Entry& of, Actions& actions, std::optional<Event
 
 void ConnectionManager::expire(Nanos now) {
   while (!timers_.empty() && timers_.begin()->first <= now.count) {
-    Entry& due = *entry(timers_.begin()->second);
+    const std::uint32_t id = timers_.begin()->second;
+    Entry& due = *entry(id);
     Actions actions;
     std::optional<Event> event;
     due.id.expire(now, actions, event);
     perform(due, actions, std::move(event));
+    remove_if_over(id);
   }
   carry(now);
 }
 
 // Delivers messages, and the answers to them, until none is left.
 void ConnectionManager::carry(Nanos now) {
-  while (!parcels_.empty()) {
-    const Parcel parcel = parcels_.front();
-    parcels_.pop_front();
-    const auto nic = nics_.owner(parcel.destination);
-    if (!nic || !nics_.up(parcel.from) || !nics_.up(*nic)) continue;
-    if (!nics_.reaches(parcel.from, parcel.destination)) continue;
-    if (const auto mad = parse_mad(parcel.bytes)) deliver(now, *nic, parcel, *mad);
+  while (const auto parcel = mail_.next()) {
+    const auto nic = nics_.owner(parcel->destination);
+    if (!nic || !nics_.up(parcel->nic) || !nics_.up(*nic)) continue;
+    if (!nics_.reaches(parcel->nic, parcel->destination)) continue;
+    if (const auto mad = parse_mad(parcel->bytes)) deliver(now, *nic, *parcel, *mad);
   }
 }
 
-void ConnectionManager::answer(std::size_t nic, const Parcel& to, const Mad& mad) {
-  post({nic, to.destination, to.source, build_mad(mad)});
+void ConnectionManager::arrive(Nanos now, const Parcel& parcel, std::span<const std::byte> bytes) {
+  MadCounts& counts = mail_.counts();
+  ++counts.received;
+  const auto mad = parse_mad(bytes);
+  const bool here = nics_.owner(parcel.destination) == parcel.nic && outside(parcel.source);
+  if (!mad || !here) {
+    ++counts.refused;
+    return;
+  }
+  deliver(now, parcel.nic, parcel, *mad);
+  carry(now);
 }
 
-ConnectionManager::Entry* ConnectionManager::by_message(std::uint32_t message_id,
-                                                        const wire::IpAddress& from) {
-  const auto at = messages_.find(message_id);
-  if (at == messages_.end()) return nullptr;
-  Entry* const found = entry(at->second);
-  return found != nullptr && found->id.destination().ip == from ? found : nullptr;
+// The id that a message is for, if it is there and expects messages of that end.
+ConnectionManager::Entry* ConnectionManager::receiver_of(const Parcel& parcel, const Mad& mad) {
+  const auto by = [&](const auto& places, const auto& key) {
+    const auto at = places.find(key);
+    return at == places.end() ? nullptr : entry(at->second);
+  };
+  Entry* to = nullptr;
+  if (mad.attribute == Attribute::req || mad.attribute == Attribute::sidr_req) {
+    to = by(requests_, std::pair(parcel.source, mad.local_id));
+    // Another request with the number of one before, of a peer that began afresh.
+    return to != nullptr && to->transaction == mad.transaction ? to : nullptr;
+  }
+  if (mad.attribute == Attribute::sidr_rep) {
+    to = by(messages_, mad.local_id);
+  } else if (mad.remote_id != 0) {
+    to = by(messages_, mad.remote_id);
+  } else {  // a REJ from an end that has not had an answer
+    to = by(requests_, std::pair(parcel.source, mad.local_id));
+  }
+  if (to == nullptr || to->id.destination().ip != parcel.source) return nullptr;
+  const Connection* const connection = to->id.connection();
+  const std::uint32_t peer = connection != nullptr ? connection->remote_id() : 0;
+  // An end that refuses a REQ may have no number.
+  return peer == 0 || mad.local_id == 0 || mad.local_id == peer ? to : nullptr;
 }
 
 void ConnectionManager::deliver(Nanos now, std::size_t nic, const Parcel& parcel, const Mad& mad) {
-  const bool request = mad.attribute == Attribute::req || mad.attribute == Attribute::sidr_req;
-  Entry* to = nullptr;
-  if (request) {
-    const auto at = requests_.find({parcel.source, mad.local_id});
-    if (at == requests_.end()) return receive_request(now, nic, parcel, mad);
-    to = entry(at->second);
-  } else if (mad.attribute == Attribute::sidr_rep) {
-    to = by_message(mad.local_id, parcel.source);
-  } else if (mad.remote_id != 0) {
-    to = by_message(mad.remote_id, parcel.source);
-  } else {  // a REJ from an end that has not had an answer
-    const auto at = requests_.find({parcel.source, mad.local_id});
-    to = at == requests_.end() ? nullptr : entry(at->second);
-  }
+  Entry* const to = receiver_of(parcel, mad);
   if (to == nullptr) {
-    if (mad.attribute != Attribute::dreq) return;
-    Mad drep;  // the connection no longer exists: the other end need not wait
-    drep.attribute = Attribute::drep;
-    drep.transaction = mad.transaction;
-    drep.local_id = mad.remote_id;
-    drep.remote_id = mad.local_id;
-    return answer(nic, parcel, drep);
+    if (mad.attribute == Attribute::req || mad.attribute == Attribute::sidr_req) {
+      return receive_request(nic, parcel, mad);
+    }
+    if (outside(parcel.source)) ++mail_.counts().unknown;
+    if (const auto told = answer_to_unknown(mad)) answer(nic, parcel, *told);
+    return;
   }
   Actions actions;
   std::optional<Event> event;
+  const std::uint32_t id = to->id.number();
   to->id.receive(now, mad, actions, event);
   perform(*to, actions, std::move(event));
+  remove_if_over(id);
 }
 
-void ConnectionManager::refuse(std::size_t nic, const Parcel& parcel, const Mad& request,
-                               std::uint16_t reason) {
-  Mad mad;
-  mad.transaction = request.transaction;
-  if (request.attribute == Attribute::sidr_req) {
-    mad.attribute = Attribute::sidr_rep;
-    mad.local_id = request.local_id;
-    mad.service_id = request.service_id;
-    mad.status = reason == reject_reason::invalid_service_id ? sidr_status::service_unsupported
-                                                             : sidr_status::rejected;
-  } else {
-    mad.attribute = Attribute::rej;
-    mad.remote_id = request.local_id;
-    mad.about = About::req;
-    mad.reason = reason;
-  }
-  answer(nic, parcel, mad);
-}
-
-void ConnectionManager::receive_request(Nanos, std::size_t nic, const Parcel& parcel,
-                                        const Mad& mad) {
+void ConnectionManager::receive_request(std::size_t nic, const Parcel& parcel, const Mad& mad) {
   const auto service = ip_service(mad.service_id);
   const auto header = read_ip_header(mad.private_data);
   const bool datagram = mad.attribute == Attribute::sidr_req;
@@ -331,17 +348,22 @@ void ConnectionManager::receive_request(Nanos, std::size_t nic, const Parcel& pa
                           : std::nullopt;
   Entry* const listener = number ? entry(*number) : nullptr;
   if (listener == nullptr || listener->id.datagram() != datagram) {
-    return refuse(nic, parcel, mad, reject_reason::invalid_service_id);
+    return answer(nic, parcel, refusal_of(mad, reject_reason::invalid_service_id));
+  }
+  const std::uint8_t service_type = listener->id.type() == IdType::uc ? 1 : 0;
+  if (!datagram && mad.service_type != service_type) {
+    return answer(nic, parcel, refusal_of(mad, reject_reason::invalid_service_type));
   }
   std::uint32_t id = 0;
   if (listener->unreported_requests >= listener->id.backlog() ||
       create(listener->channel, 0, service->space, listener->id.type(), id) != 0) {
-    return refuse(nic, parcel, mad, reject_reason::consumer_defined);
+    return answer(nic, parcel, refusal_of(mad, reject_reason::consumer_defined));
   }
   Entry& made = *entry(id);
   const auto psn = static_cast<std::uint32_t>(random_.next() & 0xFF'FFFF);
   made.id.become_passive(nics_, nic, *header, service->port, mad, fresh_message_id(id), psn);
   made.request = {parcel.source, mad.local_id};
+  made.transaction = mad.transaction;
   requests_[*made.request] = id;
   ++listener->unreported_requests;
   queue(made.id.request_event(listener->id, mad));

@@ -2,14 +2,17 @@
 // and the messages between ids. Runs on the control thread; has no socket and reads no clock.
 //
 // Messages between NIC instances of this service are serialised as management datagrams and parsed
-// at the other end, as if they had crossed a network; only carry() knows that they did not. An
-// instance whose link is down neither sends nor receives.
+// at the other end, as if they had crossed a network; only carry() knows that they did not. Those
+// to other addresses wait in mail() for whoever takes them to queue pair 1, and arrive() is for
+// what came there. An instance whose link is down neither sends nor receives.
+//
+// An id whose program is gone stays without one while its peer, on another machine, may need a
+// message to be repeated.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -20,6 +23,7 @@
 #include "dataplane/base/units.h"
 #include "dataplane/service/cm/ids/cm_id.h"
 #include "dataplane/service/cm/ids/event.h"
+#include "dataplane/service/cm/manager/mailbox.h"
 #include "dataplane/service/cm/tables/nic_book.h"
 #include "dataplane/service/cm/tables/port_table.h"
 
@@ -30,6 +34,7 @@ class ConnectionManager {
   // Ids of one channel. Beyond that rdma_create_id fails with ENOMEM, and connection requests to
   // listeners are rejected.
   static constexpr std::size_t kMostIds = 1U << 16U;
+  static constexpr std::size_t kMostLeft = 4096;       // ids without a program
   static constexpr std::uint32_t kMostBacklog = 1024;  // Linux: max_backlog of rdma_ucm
 
   ConnectionManager(NicBook nics, std::uint64_t seed);
@@ -64,6 +69,11 @@ class ConnectionManager {
   int disconnect(Nanos now, CmId& id);
   int data_has_come(Nanos now, CmId& id);
 
+  // --- other machines ---
+  Mailbox& mail() { return mail_; }
+  // What has come to queue pair 1. Whoever sent it may have written what he likes.
+  void arrive(Nanos now, const Parcel& parcel, std::span<const std::byte> bytes);
+
   // --- timers ---
   Nanos deadline() const { return timers_.empty() ? kNeverNanos : Nanos{timers_.begin()->first}; }
   void expire(Nanos now);
@@ -81,34 +91,32 @@ class ConnectionManager {
   struct Entry {
     Entry(const CmId& made, std::uint32_t of) : id(made), channel(of) {}
     CmId id;
-    std::uint32_t channel;
+    std::uint32_t channel;  // 0: its program is gone
     std::uint32_t reported = 0;
     std::uint32_t unreported_requests = 0;  // of a listener
     Nanos timer = kNeverNanos;
     std::optional<std::pair<wire::IpAddress, std::uint32_t>> request;  // its place in requests_
-  };
-  struct Parcel {
-    std::size_t from;
-    wire::IpAddress source;
-    wire::IpAddress destination;
-    MadBytes bytes;
+    std::uint64_t transaction = 0;                                     // of that request
   };
 
   Entry* entry(std::uint32_t id);
-  Entry* by_message(std::uint32_t message_id, const wire::IpAddress& from);
+  Entry* receiver_of(const Parcel& parcel, const Mad& mad);
+  bool outside(const wire::IpAddress& address) const { return !nics_.owner(address); }
   std::uint32_t fresh_message_id(std::uint32_t id);
   void queue(Event event);
   // Carries out what an id asked for: sends messages, queues events, sets its timer.
   void perform(Entry& of, Actions& actions, std::optional<Event> event);
   int after(Nanos now, CmId& id, int error, Actions& actions);
   void retime(Entry& of);
-  void post(const Parcel& parcel) { parcels_.push_back(parcel); }
-  void answer(std::size_t nic, const Parcel& to, const Mad& mad);
+  void answer(std::size_t nic, const Parcel& to, const Mad& mad) {
+    mail_.post({nic, to.destination, to.source, {}}, mad, outside(to.source));
+  }
   void carry(Nanos now);
   void deliver(Nanos now, std::size_t nic, const Parcel& parcel, const Mad& mad);
-  void receive_request(Nanos now, std::size_t nic, const Parcel& parcel, const Mad& mad);
-  void refuse(std::size_t nic, const Parcel& parcel, const Mad& request, std::uint16_t reason);
+  void receive_request(std::size_t nic, const Parcel& parcel, const Mad& mad);
   void erase(Nanos now, std::uint32_t id);
+  void remove(std::uint32_t id);
+  void remove_if_over(std::uint32_t id);
 
   NicBook nics_;
   PortTable ports_;
@@ -118,7 +126,8 @@ class ConnectionManager {
   std::map<std::uint32_t, std::uint32_t> messages_;                              // message id -> id
   std::map<std::pair<wire::IpAddress, std::uint32_t>, std::uint32_t> requests_;  // of peers
   std::set<std::pair<std::int64_t, std::uint32_t>> timers_;
-  std::deque<Parcel> parcels_;
+  Mailbox mail_;
+  std::size_t left_ = 0;  // ids without a program
   std::vector<std::uint32_t> woken_;
   std::uint32_t last_channel_ = 0;
   std::uint32_t last_id_ = 0;

@@ -10,7 +10,9 @@ namespace paceline::service::cm {
 namespace {
 
 // 4.096 us * 2^exponent, the specification's encoding of times.
-constexpr Nanos time_of(std::uint8_t exponent) { return {std::int64_t{4096} << exponent}; }
+Nanos time_of(std::uint8_t exponent) {
+  return {std::int64_t{4096} << std::min(exponent, Connection::kLongestTimeout)};
+}
 
 // How long packets of a closed connection may still arrive (12.9.8.4): twice a packet lifetime of
 // 4.096 us * 2^16, which is longer than any emulated fabric delays a packet.
@@ -58,9 +60,14 @@ Mad Connection::refusal(std::uint16_t reason) const {
 
 void Connection::send_and_wait(Nanos now, Mad mad, Actions& out) {
   last_ = mad;
-  retries_left_ = kMostRetries;
-  patience_ = time_of(kResponseTimeout);
+  retries_left_ = most_retries_;
+  patience_ = time_of(response_timeout_);
   deadline_ = {now.count + patience_.count};
+  out.send.push_back(mad);
+}
+
+void Connection::repeat(const Mad& mad, Actions& out) const {
+  ++out.repeated;
   out.send.push_back(mad);
 }
 
@@ -114,6 +121,8 @@ int Connection::take_request(const Mad& request) {
   agreed_.rnr_retry_count = request.rnr_retry_count;
   agreed_.path_mtu = request.path_mtu;
   agreed_.ack_timeout = request.path.ack_timeout;
+  response_timeout_ = request.local_response_timeout;
+  most_retries_ = request.most_retries;
   return 0;
 }
 
@@ -151,6 +160,7 @@ int Connection::reject(std::uint16_t reason, std::span<const std::byte> private_
   std::copy_n(private_data.begin(), std::min(private_data.size(), private_bytes(Attribute::rej)),
               rej.private_data.begin());
   out.send.push_back(rej);
+  last_ = rej;
   stop();
   state_ = State::idle;
   return 0;
@@ -193,10 +203,11 @@ void Connection::end(Nanos now, Actions& out) {
     case State::established:
     case State::dreq_received:
       disconnect(now, out);
-      break;
-    case State::idle:
+      return;
     case State::dreq_sent:
     case State::timewait:
+      return;
+    case State::idle:
       break;
   }
   state_ = State::idle;
@@ -206,8 +217,8 @@ void Connection::end(Nanos now, Actions& out) {
 void Connection::receive(Nanos now, const Mad& mad, Actions& out) {
   switch (mad.attribute) {
     case Attribute::req:  // repeated
-      if (state_ == State::rep_sent) {
-        out.send.push_back(last_);
+      if (state_ == State::rep_sent || (state_ == State::idle && rejected())) {
+        repeat(last_, out);
       } else if (state_ == State::req_received) {
         Mad mra = message(Attribute::mra);
         mra.about = About::req;
@@ -216,7 +227,7 @@ void Connection::receive(Nanos now, const Mad& mad, Actions& out) {
       }
       return;
     case Attribute::mra:
-      if (state_ != State::req_sent && state_ != State::rep_sent) return;
+      if (state_ != (mad.about == About::req ? State::req_sent : State::rep_sent)) return;
       patience_ = time_of(mad.service_timeout);
       deadline_ = {now.count + patience_.count};
       return;
@@ -245,7 +256,8 @@ void Connection::receive(Nanos now, const Mad& mad, Actions& out) {
 
 void Connection::receive_rep(const Mad& mad, Actions& out) {
   // The RTU was lost: repeat it. Before `established` the program has yet to send the first.
-  if (state_ == State::established && active_) out.send.push_back(last_);
+  const bool confirmed = state_ == State::established && active_;
+  if (confirmed || (state_ == State::idle && rejected())) repeat(last_, out);
   if (state_ != State::req_sent) return;
   state_ = State::rep_received;
   stop();
@@ -286,7 +298,8 @@ void Connection::receive_dreq(Nanos now, const Mad& mad, Actions& out) {
     case State::dreq_sent:  // both ends disconnect; the program knows
       break;
     case State::timewait:  // the DREP was lost
-      out.send.push_back(message(Attribute::drep));
+    case State::idle:
+      repeat(message(Attribute::drep), out);
       return;
     default:
       return;
@@ -309,7 +322,7 @@ void Connection::expire(Nanos now, Actions& out) {
   if (retries_left_ > 0) {
     --retries_left_;
     deadline_ = {now.count + patience_.count};
-    out.send.push_back(last_);
+    repeat(last_, out);
     return;
   }
   if (state_ == State::dreq_sent) {

@@ -3,7 +3,7 @@
 // other end and the time; its outputs are messages to send and notices for the program. It has no
 // socket, reads no clock and knows no other connection.
 //
-// Not implemented: automatic path migration, and timers that a peer asks for other than by MRA.
+// Not implemented: automatic path migration.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,7 @@ struct Notice {
 
 struct Actions {
   std::vector<Mad> send;
+  std::uint32_t repeated = 0;  // of them: had been sent before
   std::vector<Notice> notices;
 };
 
@@ -75,8 +76,10 @@ class Connection {
 
   // How long an answer is waited for before the message is sent again, and how often that happens
   // (12.7.27; the values are those of Linux's rdma_cm).
+  // The passive end waits as the REQ says.
   static constexpr std::uint8_t kResponseTimeout = 20;  // 4.096 us * 2^20 = 4.3 s
   static constexpr std::uint8_t kMostRetries = 15;
+  static constexpr std::uint8_t kLongestTimeout = 24;  // 69 s, whatever a peer asks for
 
   // `id`: a unique communication id. `guid`: of this end's adapter. `psn`: the first PSN that the
   // other end sends.
@@ -94,8 +97,10 @@ class Connection {
   int disconnect(Nanos now, Actions& out);
   // Data arrived before the RTU did (rdma_notify with IBV_EVENT_COMM_EST).
   int data_has_come(Actions& out);
-  // The program destroys its id: sends the last message, if one is due.
+  // The program destroys its id: sends the last message, if one is due. Unless idle() then, the
+  // other end may need more of them: a repeated DREQ, or DREP.
   void end(Nanos now, Actions& out);
+  bool idle() const { return state_ == State::idle; }
 
   // --- messages of the other end ---
   void receive(Nanos now, const Mad& mad, Actions& out);
@@ -121,8 +126,10 @@ class Connection {
   Mad with_data(Attribute attribute, std::span<const std::byte> data) const;
   Mad refusal(std::uint16_t reason) const;
   void send_and_wait(Nanos now, Mad mad, Actions& out);
+  void repeat(const Mad& mad, Actions& out) const;
   void enter_timewait(Nanos now);
   void stop();  // no more timers
+  bool rejected() const { return last_.attribute == Attribute::rej; }
   void receive_rep(const Mad& mad, Actions& out);
   void receive_rej(Nanos now, const Mad& mad, Actions& out);
   void receive_dreq(Nanos now, const Mad& mad, Actions& out);
@@ -130,6 +137,8 @@ class Connection {
   State state_ = State::idle;
   bool active_ = false;
   std::uint8_t retries_left_ = 0;
+  std::uint8_t response_timeout_ = kResponseTimeout;
+  std::uint8_t most_retries_ = kMostRetries;
   std::uint32_t local_id_;
   std::uint32_t remote_id_ = 0;
   std::uint64_t guid_;
@@ -138,7 +147,7 @@ class Connection {
   Nanos deadline_ = kNeverNanos;
   Nanos patience_{0};
   Agreed agreed_{};
-  Mad last_{};  // sent again until it is answered
+  Mad last_{};  // sent again until it is answered, or when what it answers comes again
 };
 
 }  // namespace paceline::service::cm

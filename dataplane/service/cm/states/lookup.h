@@ -1,11 +1,11 @@
 // Service id resolution (InfiniBand Architecture Specification, volume 1, 12.11), by which an end
-// that uses datagrams finds the queue pair of a service. This class is the asking end, which
-// repeats its request until it is answered. The other end answers at once and keeps only the
-// request id.
+// that uses datagrams finds the queue pair of a service.
 #pragma once
 
-#include <cerrno>
+#include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "dataplane/base/units.h"
 #include "dataplane/service/cm/mad/mad.h"
@@ -13,6 +13,7 @@
 
 namespace paceline::service::cm {
 
+// The asking end, which repeats its request until it is answered.
 class Lookup {
  public:
   // `request` holds everything but the attribute.
@@ -38,6 +39,7 @@ class Lookup {
     }
     --retries_left_;
     deadline_ = {now.count + kPatience.count};
+    ++out.repeated;
     out.send.push_back(request_);
     return false;
   }
@@ -49,6 +51,40 @@ class Lookup {
   Mad request_{};
   std::uint8_t retries_left_ = 0;
   Nanos deadline_ = kNeverNanos;
+};
+
+// The asked end. It answers when its program does, and again when the request is repeated.
+class LookupAnswer {
+ public:
+  void take_request(const Mad& request) { request_ = request; }
+  // The program has yet to answer.
+  bool due() const { return request_ && !answer_; }
+  // An answer, to be completed by the caller.
+  Mad draft(std::uint8_t status, std::span<const std::byte> data) const {
+    Mad mad;
+    mad.attribute = Attribute::sidr_rep;
+    mad.transaction = request_->transaction;
+    mad.local_id = request_->local_id;
+    mad.service_id = request_->service_id;
+    mad.status = status;
+    std::copy_n(data.begin(), std::min(data.size(), private_bytes(mad.attribute)),
+                mad.private_data.begin());
+    return mad;
+  }
+  void give(const Mad& answer, Actions& out) {
+    answer_ = answer;
+    out.send.push_back(answer);
+  }
+  // The request has come again.
+  void repeat(Actions& out) const {
+    if (!answer_) return;
+    ++out.repeated;
+    out.send.push_back(*answer_);
+  }
+
+ private:
+  std::optional<Mad> request_;
+  std::optional<Mad> answer_;
 };
 
 }  // namespace paceline::service::cm

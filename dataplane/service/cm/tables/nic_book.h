@@ -30,11 +30,7 @@ class NicBook {
 
   std::size_t size() const { return nics_.size(); }
   const attach::NicInfo& nic(std::size_t index) const { return nics_[index]; }
-  // Only addresses of this service's instances can be reached: connection managers of others
-  // cannot.
-  bool reaches(std::size_t from, const wire::IpAddress& to) const {
-    return owner(to).has_value() && reaches_(from, to);
-  }
+  bool reaches(std::size_t from, const wire::IpAddress& to) const { return reaches_(from, to); }
   bool up(std::size_t nic) const { return up_(nic); }
 
   // The instance that has this address.

@@ -1,0 +1,86 @@
+// Queue pair 1 of a NIC instance, by which management datagrams of 256 bytes go from machine to
+// machine (InfiniBand Architecture Specification, volume 1, 13.5.1: the general services
+// interface). The worker's, except for take() and the counters. It has no memory but its own, and
+// what does not fit there is lost, as datagrams are.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dataplane/attach/descriptors/descriptor.h"
+#include "dataplane/base/containers/spsc_ring.h"
+#include "dataplane/base/units.h"
+#include "dataplane/transport/engine.h"
+
+namespace paceline::service {
+
+class ManagementPair {
+ public:
+  static constexpr std::size_t kDatagramBytes = 256;
+  struct Arrival {
+    wire::IpAddress source{};
+    wire::IpAddress destination{};
+    std::array<std::byte, kDatagramBytes> bytes{};
+  };
+
+  using Bell = std::shared_ptr<const attach::Descriptor>;
+
+  // `pd`: of nobody else. `bell`: an eventfd, written to when something has arrived.
+  ManagementPair(Picos now, transport::Engine& engine, std::uint32_t pd, Bell bell);
+  // Once its thread has ended.
+  ~ManagementPair();
+  ManagementPair(const ManagementPair&) = delete;
+  ManagementPair& operator=(const ManagementPair&) = delete;
+
+  // --- between turns ---
+  // False: it is lost, because others wait to be sent.
+  bool send(Picos now, const transport::QpPath& path,
+            std::span<const std::byte, kDatagramBytes> bytes);
+
+  // --- in a turn ---
+  // Passes on what the engine has received. True when there was anything.
+  bool collect(Picos now);
+
+  // --- the control thread ---
+  bool take(Arrival& out) { return arrivals_.pop(out); }
+  // Arrived, but with another size or from another queue pair than 1, or too many at once.
+  std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::size_t kReceives = 128;
+  static constexpr std::size_t kSlotBytes = transport::kGrhBytes + kDatagramBytes;
+  static constexpr std::size_t kMostHandles = 64;
+  struct Handle {
+    transport::QpPath path{};
+    std::uint32_t number = 0;
+    std::uint64_t used = 0;  // the later, the greater
+  };
+
+  std::byte* slot(std::uint64_t index) { return memory_.data() + index * kSlotBytes; }
+  void post(Picos now, std::uint64_t index);
+  bool pass_on(const transport::Completion& completion);
+  // nullptr: all are in use.
+  Handle* handle_to(Picos now, const transport::QpPath& path);
+
+  transport::Engine& engine_;
+  std::uint32_t pd_;
+  Bell bell_;
+  Picos now_{0};
+  std::vector<std::byte> memory_;
+  std::uint32_t key_;
+  transport::CompletionQueue sent_{kReceives};  // failures alone
+  transport::CompletionQueue received_{kReceives};
+  transport::ReceiveQueue receives_{kReceives, transport::ReceiveSharing::owned};
+  std::uint32_t number_;
+  std::vector<Handle> handles_;
+  std::uint64_t uses_ = 0;
+  SpscRing<Arrival> arrivals_{kReceives};
+  std::atomic<std::uint64_t> lost_{0};
+};
+
+}  // namespace paceline::service
