@@ -20,6 +20,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   add_tune_command(app, exit_code);
   add_agree_command(app, exit_code);
   add_live_commands(app, exit_code);
+  add_completion_command(app, exit_code);
 }
 
 }  // namespace paceline::tools

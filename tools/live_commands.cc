@@ -12,6 +12,7 @@ void add_live_commands(CLI::App& app, int& exit_code) {
   add_replay_command(app, exit_code);
   add_join_command(app, exit_code);
   add_exec_command(app, exit_code);
+  add_ci_command(app, exit_code);
   add_testbed_command(app, exit_code);
   add_top_command(app, exit_code);
   add_params_command(app, exit_code);

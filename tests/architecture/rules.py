@@ -344,6 +344,9 @@ MAY_INCLUDE = {
     "tools/ports": BELOW_TOOLS + ("tools/cli",),
     "tools/capture": BELOW_TOOLS + ("tools/cli", "tools/ports", "tools/run", "tools/service_link"),
     "tools/testbed": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/ports", "tools/service_link"),
+    # What may follow on a command line.
+    "tools/completion": BELOW_TOOLS + ("tools/cli",),
+    "tools/ci": BELOW_TOOLS + ("tools/cli", "tools/service_link", "tools/testbed"),
     "tools/emulate": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/plugin", "tools/run"),
     # One rank of a collective over verbs.
     "tools/collective/rank": (

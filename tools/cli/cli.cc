@@ -32,18 +32,18 @@ extern "C" void on_signal(int number) {
 
 }  // namespace
 
-void take_shipped_files(CLI::Option& option) {
-  option.transform([](const std::string& path) {
-    namespace fs = std::filesystem;
-    constexpr std::string_view kFolder = "configs/";
-    std::error_code error;
-    if (!path.starts_with(kFolder) || fs::exists(path, error)) return path;
-    const fs::path program = fs::read_symlink("/proc/self/exe", error);
-    const fs::path installed =
-        program.parent_path() / "../share/paceline" / path.substr(kFolder.size());
-    return fs::exists(installed, error) ? fs::canonical(installed, error).string() : path;
-  });
+std::string shipped_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr std::string_view kFolder = "configs/";
+  std::error_code error;
+  if (!path.starts_with(kFolder) || fs::exists(path, error)) return path;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path installed =
+      program.parent_path() / "../share/paceline" / path.substr(kFolder.size());
+  return fs::exists(installed, error) ? fs::canonical(installed, error).string() : path;
 }
+
+void take_shipped_files(CLI::Option& option) { option.transform(shipped_file); }
 
 void InputOptions::add_to(CLI::App& command, const std::string& file_help, bool file_required) {
   CLI::Option* option = command.add_option("FILE", file, file_help);

@@ -37,13 +37,17 @@ void add_capture_command(CLI::App& app, int& exit_code);
 void add_replay_command(CLI::App& app, int& exit_code);
 void add_join_command(CLI::App& app, int& exit_code);
 void add_exec_command(CLI::App& app, int& exit_code);
+void add_ci_command(CLI::App& app, int& exit_code);
 void add_testbed_command(CLI::App& app, int& exit_code);
 void add_top_command(CLI::App& app, int& exit_code);
 void add_params_command(CLI::App& app, int& exit_code);
 void add_explain_command(CLI::App& app, int& exit_code);
+void add_completion_command(CLI::App& app, int& exit_code);
 
-// For an option that takes an input file: where there is no configs/X, the X that was installed
-// with the program is meant (share/paceline/X), so that examples work in any folder.
+// Where there is no configs/X, the X that was installed with the program is meant
+// (share/paceline/X), so that examples work in any folder.
+std::string shipped_file(const std::string& path);
+// For an option that takes an input file.
 void take_shipped_files(CLI::Option& option);
 
 // Options that say where a scenario comes from and how it is changed.

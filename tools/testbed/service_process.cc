@@ -1,6 +1,7 @@
 #include "tools/testbed/service_process.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,8 +51,13 @@ std::string end_of_log(const std::string& path) {
 }
 
 // In the child: only what may be called after a fork. `words` are ready.
-[[noreturn]] void run_child(const std::vector<char*>& words, int log) {
+[[noreturn]] void run_child(const std::vector<char*>& words, int log, bool ends_with_parent) {
   ::setsid();
+  if (ends_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // Who starts a service may have blocked those that end it.
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
@@ -111,7 +117,7 @@ std::string start_service(const ServiceStart& start) {
   std::vector<std::string> words = service_command(start);
   const std::vector<char*> arguments = arguments_of(words);
   const pid_t child = ::fork();
-  if (child == 0) run_child(arguments, log);
+  if (child == 0) run_child(arguments, log, start.ends_with_parent);
   ::close(log);
   if (child < 0) return fmt::format("{}: {}", start.program, std::strerror(errno));
   for (int look = 0; look < kStartLooks; ++look) {

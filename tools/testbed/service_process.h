@@ -26,6 +26,7 @@ struct ServiceStart {
   std::string socket;
   std::string log;
   std::vector<std::string> sets;
+  bool ends_with_parent = false;  // even where that is killed
 };
 std::vector<std::string> service_command(const ServiceStart& start);
 

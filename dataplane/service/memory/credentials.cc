@@ -150,6 +150,7 @@ int credentials_at(int socket, pid_t& process, Credentials& out) {
 
 FileRights::FileRights(const Credentials& whose)
     : before_(capability_sets()), user_(::geteuid()), group_(::getegid()) {
+  ::prctl(PR_GET_PDEATHSIG, &with_parent_, 0, 0, 0);
   allow_changes(before_);
   ::setfsgid(whose.group);
   ::setfsuid(whose.user);
@@ -164,6 +165,7 @@ FileRights::~FileRights() {
   ::setfsuid(user_);
   ::setfsgid(group_);
   set_capabilities(before_);
+  if (with_parent_ != 0) ::prctl(PR_SET_PDEATHSIG, with_parent_, 0, 0, 0);
 }
 
 bool run_as(const Credentials& whose, void (*work)(void*), void* argument, TenantProcess& process) {

@@ -49,6 +49,7 @@ class FileRights {
   CapabilitySets before_;
   uid_t user_;
   gid_t group_;
+  int with_parent_ = 0;  // the signal of the parent's end, which a change of user takes back
   bool good_ = false;
 };
 

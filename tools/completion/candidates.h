@@ -1,0 +1,30 @@
+// What may come next on the command line of `paceline`, read from the options that the commands have
+// declared.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace paceline::tools {
+
+struct Candidate {
+  std::string word;
+  std::string help;
+};
+
+struct Candidates {
+  std::vector<Candidate> words;
+  bool files = false;  // and names of files
+  // The words from here on are a program and its arguments, which it alone can complete.
+  std::optional<std::size_t> program;
+};
+
+// `words`: those behind "paceline"; the last one is being typed, and may be empty.
+Candidates find_candidates(const CLI::App& app, std::span<const std::string> words);
+
+}  // namespace paceline::tools
