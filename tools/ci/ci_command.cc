@@ -151,10 +151,11 @@ int tell_end(const CommandEnd& end, const CiOptions& options) {
                end.left == 1 ? "" : "es");
   }
   if (end.stopped) return refuse_ci("interrupted", kExitInterrupted);
-  if (end.needed_ended) return refuse_ci("the service ended before the command did", kExitNoTestbed);
+  if (end.needed_ended)
+    return refuse_ci("the service ended before the command did", kExitNoTestbed);
   if (end.timed_out) {
     return refuse_ci(fmt::format("{} ran longer than --timeout {}", name, options.timeout),
-                  kExitTimedOut);
+                     kExitTimedOut);
   }
   if (end.exit_code != 0) {
     fmt::print(stderr, "paceline ci: {}: exit status {}\n", name, end.exit_code);
@@ -224,8 +225,8 @@ int run(const CiOptions& options) {
 
 void add_ci_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CiOptions>();
-  CLI::App* command =
-      app.add_subcommand("ci", "run a command over a testbed of its own, for continuous integration");
+  CLI::App* command = app.add_subcommand(
+      "ci", "run a command over a testbed of its own, for continuous integration");
   command->add_option("--testbed", options->testbed, "testbed file")
       ->type_name("FILE.toml")
       ->capture_default_str();
@@ -251,13 +252,16 @@ void add_ci_command(CLI::App& app, int& exit_code) {
                    "capture this NIC, or `all`: 128 bytes of each frame, 64 MB (repeatable)")
       ->type_name("NIC")
       ->allow_extra_args(false);
-  command->add_flag("--drop-in", options->drop_in, "for programs that dlopen() libibverbs.so.1, as NCCL does");
-  command->add_flag("--no-files", options->no_files, "show no /dev/infiniband and /sys/class/infiniband");
+  command->add_flag("--drop-in", options->drop_in,
+                    "for programs that dlopen() libibverbs.so.1, as NCCL does");
+  command->add_flag("--no-files", options->no_files,
+                    "show no /dev/infiniband and /sys/class/infiniband");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->add_option("COMMAND", options->command, "the command and its arguments, after --");
   command->positionals_at_end();
   command->footer(
-      "Starts emulated hosts, runs the command with the verbs library in place (so does all that it\n"
+      "Starts emulated hosts, runs the command with the verbs library in place (so does all that "
+      "it\n"
       "starts), ends both and everything the command left running. Needs no root. Several may run\n"
       "at a time. In the command, PACELINE_NIC=h1 or `paceline exec --nic h1` chooses a NIC, and\n"
       "`paceline testbed fault --socket $PACELINE_SOCKET h1 loss=0.01` disturbs it.\n"

@@ -1,4 +1,5 @@
-// A new folder for what a run of `paceline ci` may leave: it goes with this object unless it is kept.
+// A new folder for what a run of `paceline ci` may leave: it goes with this object unless it is
+// kept.
 #pragma once
 
 #include <string>

@@ -47,10 +47,18 @@ std::string NicCaptures::begin(const std::string& socket, const std::string& fol
 std::string NicCaptures::begin_one(const std::string& socket, const std::string& folder,
                                    const std::string& nic) {
   std::error_code error;
-  std::vector<std::string> words = {
-      std::filesystem::read_symlink("/proc/self/exe", error).string(),
-      "capture", "--socket", socket, "--nic", nic, "--snap", kCaptureSnap, "--limit", kCaptureLimit, "--out",
-      fmt::format("{}/{}.pcapng", folder, nic)};
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe", error).string(),
+                                    "capture",
+                                    "--socket",
+                                    socket,
+                                    "--nic",
+                                    nic,
+                                    "--snap",
+                                    kCaptureSnap,
+                                    "--limit",
+                                    kCaptureLimit,
+                                    "--out",
+                                    fmt::format("{}/{}.pcapng", folder, nic)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -84,7 +92,8 @@ std::string NicCaptures::end() {
     if (capture.process > 0) ::kill(capture.process, SIGTERM);
   }
   for (const Capture& capture : captures_) {
-    for (std::string line; !(line = capture_line(capture.said)).empty();) said += printable(line) + "\n";
+    for (std::string line; !(line = capture_line(capture.said)).empty();)
+      said += printable(line) + "\n";
     ::close(capture.said);
     if (capture.process > 0) ::waitpid(capture.process, nullptr, 0);
   }

@@ -92,8 +92,9 @@ std::vector<pid_t> SupervisedCommand::children() const {
 
 bool SupervisedCommand::needed_is_gone() const {
   siginfo_t info{};
-  return needed_ != 0 && ::waitid(P_PID, static_cast<id_t>(needed_), &info,
-                                  WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == needed_;
+  return needed_ != 0 &&
+         ::waitid(P_PID, static_cast<id_t>(needed_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == needed_;
 }
 
 void SupervisedCommand::reap() {

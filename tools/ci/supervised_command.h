@@ -16,9 +16,9 @@ namespace paceline::tools {
 struct CommandEnd {
   int exit_code = 0;  // as a shell has it: 128 + N after signal N
   bool timed_out = false;
-  bool stopped = false;        // this process was told to end
+  bool stopped = false;       // this process was told to end
   bool needed_ended = false;  // before the command had: the service
-  std::size_t left = 0;        // processes that it had left behind, and that were ended
+  std::size_t left = 0;       // processes that it had left behind, and that were ended
 };
 
 class SupervisedCommand {
@@ -60,7 +60,7 @@ class SupervisedCommand {
   pid_t command_ = 0;     // 0: has ended
   int ending_ = 0;        // the signal that asks them; 0: nobody is asked
   std::optional<Clock::time_point> timeout_at_;
-  std::optional<Clock::time_point> ask_at_;   // those who are left
+  std::optional<Clock::time_point> ask_at_;  // those who are left
   std::optional<Clock::time_point> kill_at_;
   CommandEnd end_;
 };

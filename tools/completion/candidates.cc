@@ -21,9 +21,8 @@ std::vector<const CLI::Option*> positionals_in(const CLI::App& app) {
 std::string short_help(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 void offer_commands(const CLI::App& app, Candidates& out) {
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App* one) {
-         return !one->get_group().empty();
-       })) {
+  for (const CLI::App* sub :
+       app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
     out.words.push_back({sub->get_name(), short_help(sub->get_description())});
   }
 }

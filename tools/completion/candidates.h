@@ -1,5 +1,5 @@
-// What may come next on the command line of `paceline`, read from the options that the commands have
-// declared.
+// What may come next on the command line of `paceline`, read from the options that the commands
+// have declared.
 #pragma once
 
 #include <cstddef>

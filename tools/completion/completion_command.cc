@@ -14,7 +14,8 @@ namespace paceline::tools {
 namespace {
 
 // Bash cuts words at "=" and ":"; here they are put together again.
-constexpr const char* kBash = R"(# Completion of paceline for bash; made by: paceline completion bash
+constexpr const char* kBash =
+    R"(# Completion of paceline for bash; made by: paceline completion bash
 _paceline() {
   local word how offset joined=0 words=() lines=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
@@ -105,7 +106,8 @@ void add_completion_command(CLI::App& app, int& exit_code) {
   };
   add_script("bash", kBash);
   add_script("zsh", kZsh);
-  CLI::App* words = command->add_subcommand("words", "what the scripts ask: which words may follow");
+  CLI::App* words =
+      command->add_subcommand("words", "what the scripts ask: which words may follow");
   auto typed = std::make_shared<std::vector<std::string>>();
   words->add_option("WORD", *typed, "the words behind `paceline`, after --; the last is completed");
   words->positionals_at_end();
