@@ -22,7 +22,7 @@ REWRITTEN = ("etc/.pwd.lock", "etc/passwd", "etc/group", "etc/shadow", "etc/gsha
 
 def run(*command, **more):
     return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=200, check=False, **more)
+                          stderr=subprocess.STDOUT, text=True, timeout=500, check=False, **more)
 
 
 def skip(reason):
