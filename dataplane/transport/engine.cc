@@ -142,7 +142,7 @@ bool Engine::destroy_address_handle(Picos now, std::uint32_t number) {
 bool Engine::serve_management(std::uint32_t qp_number) {
   const QueuePair* const qp = core_.find_qp(qp_number);
   if (qp == nullptr || qp->config.type != QpType::ud) return false;
-  core_.management = qp;
+  core_.management_qp = qp_number;
   return true;
 }
 

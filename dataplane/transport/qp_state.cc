@@ -38,7 +38,7 @@ QueuePair* QpStatePart::create(const QpConfig& config) {
 
 void QpStatePart::destroy(QueuePair& qp) {
   fail(qp);
-  if (core_.management == &qp) core_.management = nullptr;
+  if (core_.management_qp == qp.number) core_.management_qp = 0;
   requester_.discard(qp);
   responder_.discard(qp);
   congestion_.detach(qp);

@@ -43,6 +43,9 @@ void ReceivePath::take(Packet* packet) {
   }
   QueuePair* qp = core_.find_qp(parsed.dest_qpn);
   if (qp == nullptr || !from_peer(*qp, parsed)) {
+    if (qp == nullptr && parsed.dest_qpn == kManagementQpNumber) {
+      qp = core_.find_qp(core_.management_qp);
+    }
     if (qp != nullptr && qp->config.type == QpType::ud) {
       receive_datagram(*qp, parsed, packet);
       return;

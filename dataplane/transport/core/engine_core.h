@@ -118,7 +118,6 @@ struct alignas(64) EngineCore {
   Picos arrived{0};
   ArrivalStamps stamps;
   AddressHandleTable handles;
-  const QueuePair* management = nullptr;  // is number 1 to peers, besides the number that it has
   std::array<LastDatagramCnp, 64> last_datagram_cnps{};  // when which datagram flow last got a CNP
   // ACKs among the control packets that wait, which later ones may replace: by queue-pair number.
   // Forgotten when control packets leave.
@@ -128,6 +127,7 @@ struct alignas(64) EngineCore {
   };
   static constexpr std::size_t kWaitingAcks = 8;
   std::array<WaitingAck, kWaitingAcks> waiting_acks{};
+  std::uint32_t management_qp = 0;  // is number 1 to peers, besides this one; 0: there is none
 
   // Packets that wait for memory are bounded, and a queue pair may have as many more as there is
   // room for beyond those of all: memory that never answers does not take all of it.
@@ -165,7 +165,7 @@ struct alignas(64) EngineCore {
   // nullptr when there is no such queue pair.
   const QueuePair* find_qp(std::uint32_t number) const {
     const std::uint32_t slot = qp_slot(number);
-    if (slot >= qps.size()) return number == kManagementQpNumber ? management : nullptr;
+    if (slot >= qps.size()) return nullptr;
     const QueuePair* qp = qps[slot];
     return qp != nullptr && qp->number == number ? qp : nullptr;
   }
@@ -175,7 +175,7 @@ struct alignas(64) EngineCore {
   std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
   // As the datagrams of the queue pair name it.
   std::uint32_t number_to_peers(const QueuePair& qp) const {
-    return &qp == management ? kManagementQpNumber : qp.number;
+    return qp.number == management_qp ? kManagementQpNumber : qp.number;
   }
 
   // Values in force of an algorithm that some context runs, or is about to: those of one setup.
