@@ -28,13 +28,13 @@ class Running:
         self.output.seek(0)
         return self.output.read()
 
-    def finish(self, limit):
-        """The output; raises Failed with it when the program fails or takes too long."""
+    def finish(self, limit, statuses=(0,)):
+        """The output; raises Failed with it when the program ends otherwise or takes too long."""
         try:
             self.process.wait(max(limit - time.monotonic(), 0.01))
         except subprocess.TimeoutExpired:
             raise Failed("took too long") from None
-        if self.process.returncode != 0:
+        if self.process.returncode not in statuses:
             raise Failed(f"exit status {self.process.returncode}")
         return self.text()
 

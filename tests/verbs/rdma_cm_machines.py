@@ -7,7 +7,8 @@ import shutil
 
 from capture_test import Capturing, rows_of
 from programs import Failed
-from rdma_cm_cases import Place, check_rping, connect_places, killed, refused, rping_commands
+from rdma_cm_cases import (RPING_STATUSES, Place, check_rping, connect_places, killed, refused,
+                           rping_commands)
 
 ADDRESS = {"a": "10.0.0.1", "b": "10.0.0.2"}
 ADDRESS_V6 = {"a": "fd00::1", "b": "fd00::2"}
@@ -40,7 +41,7 @@ def rping(server, v6=False):
         there, here = places(wire, server)
         address = (ADDRESS_V6 if v6 else ADDRESS)[server]
         serve, call = rping_commands(address)
-        check_rping(*connect_places(there, serve, here, call))
+        check_rping(*connect_places(there, serve, here, call, statuses=RPING_STATUSES))
         nothing_went_wrong(wire)
     return f"rping{' over IPv6' if v6 else ''}, server on {server}", run
 
