@@ -79,7 +79,7 @@ class PlanRunner {
   void list_lanes(std::uint32_t rank);
   void list_waits();
   void begin(Picos now, std::uint32_t send);
-  void feed(std::uint32_t lane);
+  void feed(std::uint32_t number);
   void complete(Picos now, std::uint32_t send);
   void release(Picos now, std::uint32_t id);
   void take_arrival(Picos now, const LinkEvent& event);
