@@ -70,7 +70,7 @@ RankPeers::RankPeers(std::string token, std::uint32_t ranks)
 std::vector<PeerEvent> RankPeers::wait(int milliseconds, int other, double now) {
   std::vector<PeerEvent> events;
   if (other != other_) {
-    if (other_ >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, other_, nullptr);
+    forget_other();
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = other;
@@ -106,6 +106,11 @@ std::vector<PeerEvent> RankPeers::wait(int milliseconds, int other, double now) 
   }
   if (strangers() != 0) end_old_strangers(now);
   return events;
+}
+
+void RankPeers::forget_other() {
+  if (other_ >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, other_, nullptr);
+  other_ = -1;
 }
 
 const Hello& RankPeers::hello(std::uint32_t rank) const {

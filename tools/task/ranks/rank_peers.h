@@ -37,6 +37,8 @@ class RankPeers {
   // What has happened, after at most `milliseconds`. Returns earlier, maybe with nothing, when
   // `other` is readable (-1: none). `now` in seconds.
   std::vector<PeerEvent> wait(int milliseconds, int other, double now);
+  // Before the descriptor that wait() was given last is closed: another one may get its number.
+  void forget_other();
 
   bool has(std::uint32_t rank) const { return by_rank_.contains(rank); }
   std::size_t count() const { return by_rank_.size(); }

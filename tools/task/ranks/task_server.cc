@@ -48,6 +48,7 @@ RankRun TaskServer::run(TaskList& tasks, std::span<const std::size_t> wanted, un
       current.begun = true;
       execute(current, course.handout().add(threads, true), threads, executing);
     }
+    peers_.forget_other();
   }
   current.line.clear();
   RankRun out = course.result();
