@@ -95,22 +95,19 @@ class Connections(ServiceCase):
         self.assertGreaterEqual(counts["sent"], 8)
         self.assertEqual((counts["refused"], counts["unknown"], counts["lost"]), (0, 0, 0), counts)
 
-    def test_several_connections(self):
+    def in_both_roles(self, server, client):
         for role in ("client", "server"):
             with self.subTest(role=role):
                 ip = (OURS if role == "server" else THEIRS)[4][0]
-                here, there = self.pair(role, "ucmatose -c 4 -C 10", "ucmatose -c 4 -C 10 -s", ip)
-                for text in (here, there):
+                for text in self.pair(role, server, client, ip):
                     self.assertIn("return status 0", text)
+
+    def test_several_connections(self):
+        self.in_both_roles("ucmatose -c 4 -C 10", "ucmatose -c 4 -C 10 -s")
 
     def test_datagrams(self):
         """Service id resolution, then datagrams."""
-        for role in ("client", "server"):
-            with self.subTest(role=role):
-                ip = (OURS if role == "server" else THEIRS)[4][0]
-                here, there = self.pair(role, "udaddy -c 2 -C 10", "udaddy -c 2 -C 10 -s", ip)
-                for text in (here, there):
-                    self.assertIn("return status 0", text)
+        self.in_both_roles("udaddy -c 2 -C 10", "udaddy -c 2 -C 10 -s")
 
     def test_nobody_listens(self):
         ours = self.program("rping", "-c", "-v", "-C", "1", "-a", THEIRS[4][0])
