@@ -6,7 +6,7 @@
 #   LEFT_OUT    tags of ordinary cases that do not run, as ~[tag]~[tag]
 #
 # One entry for the ordinary cases, NAME; one for those tagged [slow], [threads] or both, NAME/slow,
-# NAME/threads, NAME/slow_threads; and one for each that may be skipped, NAME/CASE: ctest can report only
+# NAME/threads, NAME/slow_threads; one for those tagged [nightly], NAME/nightly; and one for each that may be skipped, NAME/CASE: ctest can report only
 # a whole entry as skipped. COST, the number of cases, lets ctest start the long ones first.
 cmake_minimum_required(VERSION 3.25)
 
@@ -56,10 +56,11 @@ function(add_group suffix spec)
   set(script "${script}" PARENT_SCOPE)
 endfunction()
 
-add_group("" "~[slow]~[threads]${LEFT_OUT}")
-add_group("/slow" "[slow]~[threads]" slow)
-add_group("/threads" "[threads]~[slow]" threads)
-add_group("/slow_threads" "[slow][threads]" slow threads)
+add_group("" "~[slow]~[threads]~[nightly]${LEFT_OUT}")
+add_group("/slow" "[slow]~[threads]~[nightly]" slow)
+add_group("/threads" "[threads]~[slow]~[nightly]" threads)
+add_group("/slow_threads" "[slow][threads]~[nightly]" slow threads)
+add_group("/nightly" "[nightly]" slow nightly)
 
 cases_matching("[may_skip]~[.]" all)
 cases_matching("[may_skip][slow]~[.]" slow)

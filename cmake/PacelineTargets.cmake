@@ -9,8 +9,8 @@
 #   paceline_fast_executable(<target>...)   link-time optimisation of the hot rooms in it
 #   paceline_test(<name> [DEPS ...] [LABELS ...] [FIRST <source or room>...])
 #       test_<name> from every .cc of the folder, registered with ctest as "<name>", "unit/<name>" in
-#       tests/unit; cases with the Catch tags [slow] and [threads] as "<name>/slow" and "<name>/threads", with
-#       labels of that name; those with [may_skip] one by one (cmake/PacelineDiscover.cmake). A folder without .cc is skipped.
+#       tests/unit; cases with the Catch tags [slow], [threads] and [nightly] as "<name>/slow" and so on,
+#       with labels of that name; those with [may_skip] one by one (cmake/PacelineDiscover.cmake). A folder without .cc is skipped.
 #       FIRST: where the test's time goes, for builds that do not optimise tests (_paceline_link_first).
 #   paceline_benchmarks([DEPS ...])   every .cc of the folder is one Google Benchmark executable
 #   paceline_fuzzers([DEPS ...])      every .cc of the folder is one libFuzzer executable

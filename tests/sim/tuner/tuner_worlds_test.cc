@@ -121,7 +121,7 @@ TEST_CASE("tuner in a world: a skewed all-to-all, repeated", "[sim][slow]") {
   reaches_most_of_the_gain(reference, 12);
 }
 
-TEST_CASE("tuner in a world: web search at 80 %", "[sim][slow]") {
+TEST_CASE("tuner in a world: web search at 80 %", "[sim][nightly]") {
   Reference reference("websearch", 0, 200);
   reaches_most_of_the_gain(reference, 13, 2, 5);
 }
