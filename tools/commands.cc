@@ -1,6 +1,7 @@
 #include "tools/commands.h"
 
 #include "tools/cli/cli.h"
+#include "tools/diagnose/diagnose_command.h"
 #include "tools/live_commands.h"
 
 namespace paceline::tools {
@@ -14,7 +15,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   add_emulate_command(app, exit_code);
   add_collective_command(app, exit_code);
   add_job_command(app, exit_code);
-  add_diagnose_command(app, exit_code);
+  add_diagnose_command(app, exit_code, watch_testbed);
   add_topology_command(app, exit_code);
   add_cc_command(app, exit_code);
   add_tune_command(app, exit_code);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tools/cli/cli.h"
+#include "tools/diagnose/watch_testbed.h"
 #include "tools/live_commands.h"
 
 namespace paceline::tools {
@@ -18,6 +19,14 @@ void add_live_commands(CLI::App& app, int& exit_code) {
           name)});
     });
   }
+}
+
+WatchedTestbed watch_testbed(const WatchRequest&, const std::function<void(double, double)>&) {
+  WatchedTestbed out;
+  out.errors = {
+      "--testbed: not built: this is the emulator alone; tools/quickstart --all builds it"};
+  out.exit_code = kExitBadInput;
+  return out;
 }
 
 }  // namespace paceline::tools

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -91,7 +92,8 @@ int serve(const std::string& file, std::string socket, std::string control,
     socket = attach::socket_in(folder);
   }
   if (control.empty()) control = service::control_socket_beside(socket);
-  settings.testbed = file;
+  settings.testbed = std::filesystem::absolute(file).string();
+  settings.overrides = overrides;
   settings.start_unix_ns = unix_nanos();
   raise_descriptor_limit();
 

@@ -26,7 +26,7 @@ namespace paceline::telemetry {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x314C'4554'4350ULL;  // "PCTEL1"
 inline constexpr std::uint16_t kSegmentMajor = 1;                    // others are refused
-inline constexpr std::uint16_t kSegmentMinor = 1;                    // grows with what is appended
+inline constexpr std::uint16_t kSegmentMinor = 2;                    // grows with what is appended
 
 enum class SeriesKind : std::uint8_t {
   counter,  // grows, from 0 at the start of the service
@@ -127,7 +127,11 @@ struct QueuePairRecord {
   std::uint64_t cnps_sent = 0;
   std::uint64_t completions = 0;
   std::array<std::uint64_t, 7> limiter_ns{};  // of its congestion context, by cc::Limiter
+  // Since minor 2; 0 before.
+  std::uint64_t source_port = 0;  // UDP: the path entropy of what it sends
 };
+// Size of a record of minor 0 and 1.
+inline constexpr std::size_t kQueuePairRecordBytes1 = offsetof(QueuePairRecord, source_port);
 static_assert(std::is_trivially_copyable_v<QueuePairRecord> && sizeof(QueuePairRecord) % 8 == 0);
 
 }  // namespace paceline::telemetry

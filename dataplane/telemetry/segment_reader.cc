@@ -24,6 +24,10 @@ std::string text_in(const std::array<char, N>& chars) {
   return {chars.data(), length};
 }
 
+std::size_t record_bytes(const SegmentHeader& header) {
+  return header.minor < 2 ? kQueuePairRecordBytes1 : sizeof(QueuePairRecord);
+}
+
 constexpr bool aligned(std::uint64_t place) { return place % 8 == 0; }
 
 // [at, at + count * stride) lies in `room`; count and stride are below 2^32.
@@ -76,7 +80,7 @@ std::string SegmentReader::check(std::size_t size) const {
   if (!fits(h.body_at, 1, sizeof(NicBody), stride) ||
       !fits(h.values_at, h.series, sizeof(std::uint64_t), stride) ||
       !fits(h.messages_at, 1, sizeof(MessagesBySize), stride) ||
-      (h.records != 0 && h.record_stride < sizeof(QueuePairRecord)) ||
+      (h.records != 0 && h.record_stride < record_bytes(h)) ||
       !fits(h.records_at, h.records, h.record_stride, h.clusters != 0 ? h.clusters_at : stride) ||
       (h.clusters != 0 &&
        (h.cluster_stride < sizeof(ClusterFigures) ||
@@ -178,7 +182,8 @@ bool SegmentReader::read_record(std::size_t nic, std::size_t index, QueuePairRec
   std::uint32_t sequence = 0;
   const bool whole = read_guarded(block, sequence, [&] {
     out.number = detail::load_word<std::uint32_t>(block + offsetof(QueuePairRecord, number));
-    load_words(reinterpret_cast<std::byte*>(&out) + 8, block + 8, sizeof(out) - 8);
+    out.source_port = 0;
+    load_words(reinterpret_cast<std::byte*>(&out) + 8, block + 8, record_bytes(header_) - 8);
   });
   out.sequence = sequence;
   return whole;

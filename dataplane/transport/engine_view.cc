@@ -206,6 +206,7 @@ bool EngineView::describe_qp(Picos now, std::uint32_t number,
   record.cnps_received = counters.cnps_received;
   record.cnps_sent = counters.cnps_sent;
   record.completions = counters.completions;
+  record.source_port = qp->path.source_port;
 
   record.limiter = 0;
   record.on_fallback = 0;

@@ -22,7 +22,6 @@ inline constexpr int kExitInterrupted = 130;
 void add_emulate_command(CLI::App& app, int& exit_code);
 void add_topology_command(CLI::App& app, int& exit_code);
 void add_collective_command(CLI::App& app, int& exit_code);
-void add_diagnose_command(CLI::App& app, int& exit_code);  // and `faults`
 void add_job_command(CLI::App& app, int& exit_code);
 void add_ab_command(CLI::App& app, int& exit_code);
 void add_league_command(CLI::App& app, int& exit_code);

@@ -1,5 +1,7 @@
-// `paceline diagnose` names what holds up a scenario, and why; `paceline faults` lists the faults
-// that a scenario can have.
+// `paceline diagnose` names what holds up a scenario or a running testbed, and why; `paceline
+// faults` lists the faults that a scenario can have.
+
+#include "tools/diagnose/diagnose_command.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +12,7 @@
 #include "control/experiment/results/results_file.h"
 #include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/scenario/scenario_reader.h"
+#include "dataplane/config/toml/quantity.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
 #include "tools/diagnose/diagnosis_text.h"
@@ -21,9 +24,27 @@ namespace {
 
 struct DiagnoseOptions {
   InputOptions input;
+  std::string testbed;  // empty: a scenario
+  std::string socket;
+  std::string lasts = "5s";
   std::string json;
   bool quiet = false;
 };
+
+// Prints the verdicts, and writes them where they are asked for.
+int tell(const DiagnoseOptions& options, const std::string& name, std::uint64_t seed,
+         const diagnosis::Evidence& evidence) {
+  const auto verdicts = diagnosis::diagnose(evidence);
+  if (!options.json.empty()) {
+    try {
+      experiment::write_results_file(options.json, diagnosis_json(name, seed, evidence, verdicts));
+    } catch (const experiment::ResultsFileError& error) {
+      return report_errors(error.errors());
+    }
+  }
+  if (!options.quiet) fmt::print("{}", diagnosis_text(evidence, verdicts));
+  return kExitGood;
+}
 
 int diagnose_scenario(const DiagnoseOptions& options) {
   config::ReaderOptions reader = reader_options();
@@ -47,17 +68,29 @@ int diagnose_scenario(const DiagnoseOptions& options) {
   }
   line.clear();
   if (observed.run.end == RunEnd::stopped) return kExitInterrupted;
-  const auto verdicts = diagnosis::diagnose(observed.evidence);
-  if (!options.json.empty()) {
-    try {
-      experiment::write_results_file(
-          options.json, diagnosis_json(scenario.name, scenario.seed, observed.evidence, verdicts));
-    } catch (const experiment::ResultsFileError& error) {
-      return report_errors(error.errors());
-    }
+  return tell(options, scenario.name, scenario.seed, observed.evidence);
+}
+
+int diagnose_testbed(const DiagnoseOptions& options, const WatchTestbed& watch) {
+  const auto lasts = config::parse_time(options.lasts);
+  if (!lasts.error.empty()) return report_errors({"--for: " + lasts.error});
+  if (lasts.value < picos_from_micros(100'000) || picos_from_micros(3'600'000'000) < lasts.value) {
+    return report_errors({fmt::format("--for {}: allowed are 100ms to 3600s", options.lasts)});
   }
-  if (!options.quiet) fmt::print("{}", diagnosis_text(observed.evidence, verdicts));
-  return kExitGood;
+  if (const auto errors = check_output(options.json); !errors.empty()) return report_errors(errors);
+  const Interrupt interrupt;
+  ProgressLine line(options.quiet);
+  const WatchedTestbed watched =
+      watch({options.testbed, options.socket, lasts.value}, [&](double share, double seconds_left) {
+        line.show(share, seconds_left, "testbed " + options.testbed);
+      });
+  line.clear();
+  if (watched.interrupted) return kExitInterrupted;
+  if (!watched.errors.empty()) {
+    report_errors(watched.errors);
+    return watched.exit_code;
+  }
+  return tell(options, watched.name, 0, watched.evidence);
 }
 
 void list_faults() {
@@ -73,11 +106,23 @@ void list_faults() {
 
 }  // namespace
 
-void add_diagnose_command(CLI::App& app, int& exit_code) {
+void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& watch) {
   auto options = std::make_shared<DiagnoseOptions>();
-  CLI::App* command = app.add_subcommand(
-      "diagnose", "run a scenario in virtual time and name what holds it up, and why");
-  options->input.add_to(*command, "scenario (TOML)", true);
+  CLI::App* command =
+      app.add_subcommand("diagnose", "name what holds up a scenario or a running testbed, and why");
+  options->input.add_to(*command, "scenario (TOML), run in virtual time", false);
+  command
+      ->add_option("--testbed", options->testbed,
+                   "watch this running testbed instead (`default`, unless it was given a --name)")
+      ->type_name("NAME")
+      ->excludes("FILE");
+  command
+      ->add_option("--socket", options->socket,
+                   "where its service answers, instead of the place that follows from the name")
+      ->needs("--testbed");
+  command->add_option("--for", options->lasts, "how long to watch it: 100ms to 3600s")
+      ->capture_default_str()
+      ->needs("--testbed");
   command->add_option("--json", options->json, "write verdicts and evidence")
       ->type_name("FILE.json");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
@@ -85,9 +130,17 @@ void add_diagnose_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml --seed 7 --json verdicts.json\n"
+      "  paceline diagnose --testbed default --for 10s   while programs run on it\n"
       "The rules use what hosts measure, not the queues of switches. There may be no verdict.\n"
       "Exit status: 0 with or without a verdict, 2 bad input, 130 interrupted.");
-  command->callback([options, &exit_code] { exit_code = diagnose_scenario(*options); });
+  command->callback([options, watch, &exit_code] {
+    if (options->testbed.empty() && options->input.file.empty()) {
+      exit_code = report_errors({"diagnose: give a scenario file, or --testbed NAME"});
+    } else {
+      exit_code = options->testbed.empty() ? diagnose_scenario(*options)
+                                           : diagnose_testbed(*options, watch);
+    }
+  });
 
   CLI::App* faults =
       app.add_subcommand("faults", "the faults that [[fault]] can inject into a scenario");

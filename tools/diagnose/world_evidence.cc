@@ -4,7 +4,7 @@
 
 #include "control/diagnosis/robust.h"
 #include "tools/diagnose/evidence_recorder.h"
-#include "tools/run/link_names.h"
+#include "tools/diagnose/fabric_evidence.h"
 #include "tools/run/nic_pace.h"
 
 namespace paceline::tools {
@@ -15,36 +15,6 @@ using diagnosis::Evidence;
 using workload::JobOpKind;
 
 double micros(Picos t) { return static_cast<double>(t.count) / 1e6; }
-
-void describe_fabric(const PreparedScenario& prepared, const VirtualWorld& world, Evidence& out) {
-  const config::Scenario& scenario = prepared.scenario;
-  const fabric::FabricSpec& spec = world.network().spec();
-  const std::vector<NamedLink> names = link_names(scenario, prepared.inputs.numbers);
-  std::vector<double> from_hosts(spec.switches), to_switches(spec.switches);
-  out.nics.resize(world.hosts());
-  for (std::size_t i = 0; i < spec.links.size(); ++i) {
-    const fabric::LinkSpec& link = spec.links[i];
-    const bool of_host = std::min(link.a, link.b) < spec.hosts;
-    const auto rate = static_cast<double>(link.rate.bps);
-    out.links.push_back({names[i].name, names[i].first, names[i].second, rate, of_host});
-    if (of_host) {
-      const std::uint32_t end = std::min(link.a, link.b);
-      const std::uint32_t leaf = std::max(link.a, link.b);
-      diagnosis::NicEvidence& nic = out.nics[end % spec.nics()];
-      if (end < spec.nics()) nic.name = link.a == end ? names[i].first : names[i].second;
-      nic.rate_bps += rate;
-      if (leaf >= spec.hosts) from_hosts[leaf - spec.hosts] += rate;
-    } else {
-      to_switches[link.a - spec.hosts] += rate;
-      to_switches[link.b - spec.hosts] += rate;
-    }
-  }
-  for (std::uint32_t s = 0; s < spec.switches; ++s) {
-    if (from_hosts[s] == 0 || to_switches[s] == 0) continue;
-    out.oversubscription = std::max(out.oversubscription, from_hosts[s] / to_switches[s]);
-  }
-  out.packet_bytes = scenario.transport.payload_bytes;
-}
 
 // Changes of links, as drivers of NICs report them.
 void read_ports(const VirtualWorld& world, Evidence& out) {
@@ -153,7 +123,7 @@ ObservedRun observe_scenario(const PreparedScenario& prepared, std::uint64_t see
   control.sample = [&](VirtualWorld& world, Picos at) { recorder.look(world, at); };
   control.finished = [&](VirtualWorld& world) {
     evidence.until = world.now();
-    describe_fabric(prepared, world, evidence);
+    describe_fabric(prepared.scenario, prepared.inputs.numbers, world.network().spec(), evidence);
     recorder.finish(world, evidence);
     read_ports(world, evidence);
     read_paces(world, evidence);

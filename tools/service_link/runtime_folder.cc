@@ -37,4 +37,11 @@ std::string service_socket(const std::string& testbed) {
   return fmt::format("{}/{}.sock", runtime_folder(), testbed);
 }
 
+std::string socket_to_reach(const std::string& testbed, const std::string& given) {
+  if (!given.empty()) return given;
+  const char* const told = std::getenv("PACELINE_SOCKET");
+  return testbed == kDefaultTestbed && told != nullptr && *told != '\0' ? told
+                                                                        : service_socket(testbed);
+}
+
 }  // namespace paceline::tools

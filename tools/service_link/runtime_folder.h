@@ -17,4 +17,9 @@ std::string make_runtime_folder(const std::string& folder);
 // The socket of the service that runs the testbed of that name.
 std::string service_socket(const std::string& testbed);
 
+// The socket at which a command looks for a service: `given`, if not empty; else, for the default
+// testbed, PACELINE_SOCKET, which programs under `paceline exec` and `paceline ci` have; else
+// service_socket().
+std::string socket_to_reach(const std::string& testbed, const std::string& given);
+
 }  // namespace paceline::tools

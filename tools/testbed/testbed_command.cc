@@ -46,6 +46,11 @@ std::string socket_of(const TestbedOptions& options) {
   return options.socket.empty() ? service_socket(options.name) : options.socket;
 }
 
+// Of a service that runs already, whoever started it.
+std::string running_socket(const TestbedOptions& options) {
+  return socket_to_reach(options.name, options.socket);
+}
+
 // The service's log. A service with its own socket has its log beside it, so that two services do
 // not write to one file.
 std::string log_of(const TestbedOptions& options) {
@@ -60,10 +65,10 @@ int refuse_name(const TestbedOptions& options) {
       "--name {}: allowed are letters, digits, '-' and '_', at most 64", options.name)});
 }
 
-int nobody(const TestbedOptions& options, const ServicePeer& peer) {
-  fmt::print(stderr, "paceline: error: {}\n",
-             service_absence(socket_of(options), peer.code, peer.error,
-                             options_to_start(options.name, socket_of(options))));
+int nobody(const TestbedOptions& options, const std::string& socket, const ServicePeer& peer) {
+  fmt::print(
+      stderr, "paceline: error: {}\n",
+      service_absence(socket, peer.code, peer.error, options_to_start(options.name, socket)));
   return kExitFailed;
 }
 
@@ -80,7 +85,7 @@ int up(const TestbedOptions& options) {
   if (!program.error.empty()) return report_errors({program.error});
   const std::string socket = socket_of(options);
   const ServicePeer peer = service_peer(socket);
-  if (peer.code == ETIMEDOUT) return nobody(options, peer);
+  if (peer.code == ETIMEDOUT) return nobody(options, socket, peer);
   if (peer.pid != 0) {
     fmt::print(stderr,
                "paceline: error: a testbed is up at {} (process {}). End it with\n"
@@ -120,11 +125,12 @@ int up(const TestbedOptions& options) {
 
 int status(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
-  const std::string socket = socket_of(options);
+  const std::string socket = running_socket(options);
   const ServicePeer peer = service_peer(socket);
-  if (peer.pid == 0) return nobody(options, peer);
+  if (peer.pid == 0) return nobody(options, socket, peer);
   const ServiceStatus got = service_status(socket);
-  if (got.code == EACCES || got.code == ETIMEDOUT) return nobody(options, {0, got.error, got.code});
+  if (got.code == EACCES || got.code == ETIMEDOUT)
+    return nobody(options, socket, {0, got.error, got.code});
   if (!got.error.empty()) {
     fmt::print(stderr, "paceline: error: the service at {}: {}\n", socket, got.error);
     return kExitFailed;
@@ -141,16 +147,16 @@ int status(const TestbedOptions& options) {
 
 int fault(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
-  const ServicePeer peer = service_peer(socket_of(options));
-  if (peer.pid == 0) return nobody(options, peer);
-  return inject_faults(options.fault, socket_of(options),
-                       options_to_start(options.name, socket_of(options)));
+  const std::string socket = running_socket(options);
+  const ServicePeer peer = service_peer(socket);
+  if (peer.pid == 0) return nobody(options, socket, peer);
+  return inject_faults(options.fault, socket, options_to_start(options.name, socket));
 }
 
 int down(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
   const ServicePeer peer = service_peer(socket_of(options));
-  if (peer.pid == 0) return nobody(options, peer);
+  if (peer.pid == 0) return nobody(options, socket_of(options), peer);
   if (const std::string wrong = end_service(peer.pid); !wrong.empty()) {
     fmt::print(stderr, "paceline: error: {}\n", wrong);
     return kExitFailed;

@@ -117,7 +117,7 @@ int lost(const std::string& wrong) {
 }
 
 std::string attach_socket(const TopOptions& options) {
-  return options.socket.empty() ? service_socket(options.name) : options.socket;
+  return socket_to_reach(options.name, options.socket);
 }
 
 // Nothing, where it cannot be had: the rest is worth showing.

@@ -75,7 +75,9 @@ struct ServiceSettings {
   bool userfaultfd = false;
   // RLIMIT_MEMLOCK of a process limits the memory that it registers.
   bool memlock = false;
-  std::string testbed;  // name of the testbed file, for the status
+  // The testbed file and its overrides, for the status.
+  std::string testbed;
+  std::vector<std::string> overrides;
   std::uint64_t start_unix_ns = 0;
 };
 

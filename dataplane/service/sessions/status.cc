@@ -264,9 +264,14 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
       continue;
     list.push_back(session_of(service, *session));
   }
+  // Paths of files are for those who manage the service.
+  const Json testbed =
+      only ? Json()
+           : Json{{"file", service.settings().testbed}, {"set", service.settings().overrides}};
   const Json all = {{"schema", 1},
                     {"version", PACELINE_VERSION},
                     {"pid", ::getpid()},
+                    {"testbed", testbed},
                     {"privileges", privileges_of(service.privileges())},
                     {"workers", std::move(workers)},
                     {"management", management_of(management)},

@@ -189,6 +189,32 @@ TEST_CASE("a segment of before there were clusters is read without them", "[segm
   CHECK(sample.clusters.empty());
 }
 
+TEST_CASE("a record of before there were source ports is read without one", "[segment]") {
+  SegmentSetup setup = two_nics();
+  setup.records = 1;
+  Memory memory(SegmentWriter::bytes_needed(setup));
+  const SegmentWriter writer(memory.bytes(), setup);
+  QueuePairRecord record;
+  record.number = 17;
+  record.limiter_ns[6] = 99;
+  record.source_port = 0xC123;
+  writer.write_record(0, 0, record);
+  SegmentReader reader;
+  REQUIRE(reader.open(memory.bytes()) == "");
+  QueuePairRecord found;
+  REQUIRE(reader.read_record(0, 0, found));
+  CHECK(found.source_port == 0xC123);
+  SegmentHeader old;
+  std::memcpy(&old, memory.bytes().data(), sizeof(old));
+  old.minor = 1;
+  std::memcpy(memory.bytes().data(), &old, sizeof(old));
+  REQUIRE(reader.open(memory.bytes()) == "");
+  REQUIRE(reader.read_record(0, 0, found));
+  CHECK(found.number == 17);
+  CHECK(found.limiter_ns[6] == 99);
+  CHECK(found.source_port == 0);
+}
+
 TEST_CASE("what has not been written since, and where no queue pair is, need not be read",
           "[segment]") {
   const SegmentSetup setup = two_nics();

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""`paceline diagnose --testbed`: faults of a running testbed are named within ten seconds.
+
+  diagnose_test.py PACELINE PACELINE-DATAPLANE
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from programs import Failed, Running  # noqa: E402
+from testbed import PATIENCE, Testbed, end, say  # noqa: E402
+
+# Two hosts on each of four leaves, two spines. Slow links, so that any machine keeps up with them.
+FABRIC = ("fabric.topology=leaf_spine", "fabric.leaves=4", "fabric.hosts_per_leaf=2",
+          "fabric.spines=2", "fabric.rate=500Mb/s")
+NAMED_WITHIN = 10  # seconds
+WATCH = "2500ms"
+FLAPS = "".join(f'[[event]]\nlink = "host5"\nat = "{at}ms"\naction = "{action}"\n'
+                for at, action in ((600, "down"), (720, "up"), (1600, "down"), (1720, "up")))
+
+
+def verdicts(testbed):
+    file = os.path.join(testbed.folder, "verdicts.json")
+    done = subprocess.run([testbed.paceline, "diagnose", "--testbed", "default", "--for", WATCH,
+                           "--quiet", "--json", file], capture_output=True, text=True,
+                          env=testbed.environment)
+    if done.returncode != 0:
+        raise Failed(f"exit status {done.returncode}: {done.stderr}")
+    with open(file, encoding="utf-8") as text:
+        found = json.load(text)
+    if found["windows"] != 64 or len(found["nics"]) != 8:
+        raise Failed(f"{found['windows']} windows, {len(found['nics'])} NICs")
+    return [(one["cause"], one["culprit"]) for one in found["verdicts"]]
+
+
+def fault(testbed, *words):
+    subprocess.run([testbed.paceline, "testbed", "fault", *words], check=True, capture_output=True,
+                   env=testbed.environment)
+
+
+def named(testbed, expected):
+    """The seconds until `expected` is the first verdict."""
+    begin = time.monotonic()
+    while time.monotonic() - begin < NAMED_WITHIN * PATIENCE:
+        found = verdicts(testbed)
+        if found[:1] == [expected]:
+            return time.monotonic() - begin
+        say(f"  {expected[0]} {expected[1]}: found {found}")
+    raise Failed(f"{expected} is not named within {NAMED_WITHIN} s")
+
+
+def no_fault(testbed):
+    """Nothing is wrong: no verdict. A machine that does much besides may hold up a worker once."""
+    found = []
+    for _ in range(3):
+        found = verdicts(testbed)
+        if not found:
+            return
+        say(f"  no fault: found {found}")
+    raise Failed(f"a verdict where nothing is wrong: {found}")
+
+
+def faults(testbed, traffic):
+    script = os.path.join(testbed.folder, "flaps.toml")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(FLAPS)
+    no_fault(testbed)
+    for expected, begin, over in (
+            (("slow_nic", "h3"), ("h3", "rate=100Mb/s"), ("h3", "rate=500Mb/s")),
+            (("lossy_link", "leaf2-spine1"), ("leaf2-spine1", "loss=0.01"),
+             ("leaf2-spine1", "clear")),
+            (("bad_path", "leaf3-spine0"), ("leaf3-spine0", "delay=8ms"),
+             ("leaf3-spine0", "delay=2500ns")),
+            (("flapping_port", "h5"), ("--script", script), None),
+            (("dead_port", "h6"), ("h6", "down", "--after", "500ms"), None)):
+        fault(testbed, *begin)
+        say(f"{expected[0]} {expected[1]}: named after {named(testbed, expected):.1f} s")
+        if over is not None:
+            fault(testbed, *over)
+        # Queue pairs outlive all of it but a port that stays dead.
+        if traffic.process.poll() is not None and expected[0] != "dead_port":
+            raise Failed(f"the traffic has ended:\n{traffic.text()}")
+
+
+def bad_input(testbed):
+    for words, status, text in (
+            (("--testbed", "nobody"), 1, "no service answers"),
+            (("--testbed", "default", "--for", "1ms"), 2, "--for 1ms: allowed are 100ms to 3600s"),
+            (("--testbed", "default", "--for", "5"), 2, "--for: "),
+            ((), 2, "give a scenario file, or --testbed NAME")):
+        done = subprocess.run([testbed.paceline, "diagnose", *words], capture_output=True,
+                              text=True, env=testbed.environment)
+        if done.returncode != status or text not in done.stderr:
+            raise Failed(f"{words}: exit status {done.returncode}, {done.stderr}")
+
+
+def main(paceline, dataplane):
+    with Testbed(paceline, dataplane, sets=FABRIC) as testbed:
+        bad_input(testbed)
+        traffic = Running(testbed, [
+            paceline, "collective", "bench", "--testbed", "default", "--operation", "all_to_all",
+            "--schedules", "nccl", "--min", "1MiB", "--max", "1MiB", "--iterations", "100000",
+            "--quiet"])
+        try:
+            time.sleep(1)
+            faults(testbed, traffic)
+        finally:
+            end(traffic.process)
+        if not testbed.alive():
+            raise Failed(f"the service has ended:\n{testbed.log_text()}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except Failed as wrong:
+        say(f"failed: {wrong}")
+        sys.exit(1)

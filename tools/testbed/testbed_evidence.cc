@@ -1,0 +1,220 @@
+#include "tools/testbed/testbed_evidence.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cc/interface/decision.h"
+#include "control/diagnosis/robust.h"
+#include "dataplane/driver/traffic/fabric_ideal.h"
+#include "dataplane/fabric/wire/host_intake.h"
+#include "dataplane/fabric/topology/topology.h"
+#include "tools/diagnose/fabric_evidence.h"
+
+namespace paceline::tools {
+
+namespace {
+
+using diagnosis::Evidence;
+
+// A time over the ideal: how long something was busy, and how long its bytes take at a rate.
+double slowness(double busy_ns, double bytes, double rate_bps) {
+  return bytes == 0 || rate_bps == 0 ? 0 : busy_ns * rate_bps / (8e9 * bytes);
+}
+
+// What a NIC sent, or received, in a part of the time.
+struct NicLoad {
+  double bytes = 0;
+  std::vector<double> busy_ns;  // by queue pair
+
+  void add(double more, double busy) {
+    bytes += more;
+    busy_ns.push_back(busy);
+  }
+  double pace(double rate_bps) const {
+    std::vector<double> all = busy_ns;
+    return all.empty() ? 0 : slowness(diagnosis::median(all), bytes, rate_bps);
+  }
+};
+
+}  // namespace
+
+TestbedEvidence::TestbedEvidence(const config::Testbed& testbed)
+    : testbed_(testbed),
+      plan_(plan_world(*testbed.scenario, testbed.nic.shape == "separate" ? NicShape::separate
+                                                                          : NicShape::bonded)) {}
+
+TestbedEvidence::Counters TestbedEvidence::counters_of(
+    const telemetry::QueuePairRecord& record) const {
+  Counters out;
+  out.bytes = record.tx_bytes;
+  // Under go-back-N a loss is reported once, however many packets are sent again for it.
+  out.losses = testbed_.scenario->transport.reliability == "selective"
+                   ? record.retransmitted_packets
+                   : record.naks_received + record.timeouts;
+  out.timeouts = record.timeouts;
+  out.marks = record.cnps_received;
+  for (std::size_t i = 0; i < record.limiter_ns.size(); ++i) {
+    if (i != static_cast<std::size_t>(cc::Limiter::application)) out.busy_ns += record.limiter_ns[i];
+  }
+  out.completions = record.completions;
+  out.rtt_ns = record.srtt_ns;
+  return out;
+}
+
+TestbedEvidence::Counters TestbedEvidence::since(const Counters& before, const Counters& now) {
+  const auto growth = [](std::uint64_t a, std::uint64_t b) { return b < a ? 0 : b - a; };
+  Counters out = now;
+  if (before.bytes <= now.bytes) {  // else the number has gone to another queue pair
+    out = {now.bytes - before.bytes,
+           growth(before.losses, now.losses),
+           growth(before.timeouts, now.timeouts),
+           growth(before.marks, now.marks),
+           growth(before.busy_ns, now.busy_ns),
+           growth(before.completions, now.completions),
+           now.rtt_ns};
+  }
+  // What is sent and not answered may wait in a queue of the fabric: a round trip for each message.
+  out.busy_ns += out.completions * out.rtt_ns;
+  return out;
+}
+
+void TestbedEvidence::take(std::uint32_t nic, const telemetry::QueuePairRecord& record) {
+  wire::IpAddress peer;
+  static_assert(sizeof(peer.bytes) == sizeof(record.peer));
+  std::memcpy(peer.bytes.data(), record.peer.data(), record.peer.size());
+  const std::uint32_t host = fabric::host_of(plan_.fabric, peer);
+  if (host >= plan_.fabric.hosts) return;  // UD, or not connected yet
+  const Key key{nic, std::uint64_t{record.number} << 32U | record.peer_number};
+  const auto [at, fresh] = pairs_.try_emplace(key);
+  Pair& pair = at->second;
+  const Counters now = counters_of(record);
+  if (fresh) {
+    pair.src = nic;
+    pair.dst = host % plan_.fabric.nics();
+    // What the first look finds was counted before it.
+    if (ends_.empty()) pair.last = now;
+  }
+  pair.source_port = static_cast<std::uint16_t>(record.source_port);
+  if (!ends_.empty()) {
+    pair.windows.resize(ends_.size());
+    pair.windows.back() = since(pair.last, now);
+  }
+  pair.last = now;
+}
+
+void TestbedEvidence::read_ports(Picos at, const std::vector<bool>& up) {
+  for (std::uint32_t nic = 0; nic < up.size(); ++nic) {
+    if (up[nic] == up_[nic]) continue;
+    ports_[nic].changes.push_back({at, up[nic]});
+  }
+  up_ = up;
+}
+
+void TestbedEvidence::look(Picos at, const HostSample& sample, const std::vector<bool>& up) {
+  if (names_.empty()) {
+    for (const NicLook& nic : sample.nics) names_.push_back(nic.name);
+    up_.assign(names_.size(), true);
+    ports_.resize(names_.size());
+  } else {
+    ends_.push_back(at);
+  }
+  read_ports(at, up);
+  for (std::uint32_t nic = 0; nic < sample.nics.size(); ++nic) {
+    for (const telemetry::QueuePairRecord& record : sample.nics[nic].queue_pairs) take(nic, record);
+  }
+}
+
+void TestbedEvidence::write_pair(const Pair& from, Evidence& out) const {
+  std::uint64_t bytes = 0, busy_ns = 0;
+  for (const Counters& window : from.windows) {
+    bytes += window.bytes;
+    busy_ns += window.busy_ns;
+  }
+  if (bytes == 0) return;
+  const fabric::FabricSpec& spec = plan_.fabric;
+  const fabric::Topology topology(spec);
+  diagnosis::PairEvidence& pair = out.pairs.emplace_back();
+  pair.src = from.src;
+  pair.dst = from.dst;
+  pair.base_rtt_ns = static_cast<std::uint32_t>(
+      FabricIdeal(*testbed_.scenario, spec, topology).clock(from.src, from.dst).base_rtt().count /
+      1000);
+  if (config::has_one_path(*testbed_.scenario) && from.source_port != 0) {
+    const auto way = [&](std::uint32_t src, std::uint32_t dst, std::uint32_t source_port) {
+      const std::uint32_t base = spec.subnet_base + 1;
+      return topology.path(src, dst, fabric::entropy_of(base + src, base + dst, source_port));
+    };
+    pair.way = way(from.src, from.dst, from.source_port);
+    // All control packets between two NICs, acknowledgements among them, have one port.
+    pair.ack_way = way(from.dst, from.src, wire::kFirstSourcePort);
+  }
+  for (std::size_t w = 0; w < ends_.size(); ++w) {
+    const Counters now = w < from.windows.size() ? from.windows[w] : Counters{};
+    diagnosis::PairWindow& window = pair.windows.emplace_back();
+    window.bytes = now.bytes;
+    window.losses = static_cast<std::uint32_t>(now.losses);
+    window.timeouts = static_cast<std::uint32_t>(now.timeouts);
+    window.marks = static_cast<std::uint32_t>(now.marks);
+    window.rtt_ns = now.bytes == 0 ? 0 : static_cast<std::uint32_t>(now.rtt_ns);
+  }
+  double& slow = out.slowness[std::size_t{pair.src} * nics() + pair.dst];
+  slow = std::max(slow, slowness(static_cast<double>(busy_ns), static_cast<double>(bytes),
+                                 out.nics[pair.src].rate_bps));
+}
+
+// What the queue pairs of a NIC share they share at the same time, so the NIC was busy as long as its
+// median queue pair; its bytes are those of all.
+void TestbedEvidence::write_paces(Evidence& out) const {
+  const Picos slice = out.until / Evidence::kSlices;
+  for (std::uint32_t first = 0; first < Evidence::kSlices; ++first) {
+    for (std::uint32_t last = first + 1; last < Evidence::kSlices; ++last) {
+      const Picos until = last + 1 == Evidence::kSlices ? kNever : slice * (last + 1);
+      out.parts.push_back({first, last});
+      std::vector<NicLoad> sent(nics()), received(nics());
+      for (const auto& [key, pair] : pairs_) {
+        const auto [bytes, busy_ns] = load_of(pair, slice * first, until);
+        if (bytes == 0) continue;
+        sent[pair.src].add(bytes, busy_ns);
+        received[pair.dst].add(bytes, busy_ns);
+      }
+      for (std::size_t nic = 0; nic < nics(); ++nic) {
+        const double rate = out.nics[nic].rate_bps;
+        out.nics[nic].paces.push_back({sent[nic].pace(rate), received[nic].pace(rate)});
+      }
+    }
+  }
+}
+
+// Bytes of a queue pair in the windows within (from, until], and how long it was busy.
+std::pair<double, double> TestbedEvidence::load_of(const Pair& pair, Picos from,
+                                                   Picos until) const {
+  std::pair<double, double> out{0, 0};
+  for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+    const Picos begin = w == 0 ? Picos{0} : ends_[w - 1];
+    if (begin < from || until < ends_[w]) continue;
+    const double most_ns = static_cast<double>((ends_[w] - begin).count) / 1e3;
+    out.first += static_cast<double>(pair.windows[w].bytes);
+    out.second += std::min(most_ns, static_cast<double>(pair.windows[w].busy_ns));
+  }
+  return out;
+}
+
+Evidence TestbedEvidence::finish() {
+  Evidence out;
+  describe_fabric(*testbed_.scenario, {}, plan_.fabric, out);
+  for (std::size_t nic = 0; nic < names_.size(); ++nic) out.nics[nic].name = names_[nic];
+  out.until = ends_.empty() ? Picos{0} : ends_.back();
+  out.window_ends = ends_;
+  out.slowness.assign(nics() * nics(), 0);
+  for (const auto& [key, pair] : pairs_) write_pair(pair, out);
+  write_paces(out);
+  for (std::uint32_t nic = 0; nic < ports_.size(); ++nic) {
+    if (ports_[nic].changes.empty()) continue;
+    ports_[nic].name = names_[nic];
+    ports_[nic].nic = nic;
+    out.ports.push_back(ports_[nic]);
+  }
+  return out;
+}
+
+}  // namespace paceline::tools
