@@ -163,6 +163,21 @@ def refused(words, job_of, *options, hosts=HOSTS, more=""):
     return f"refused: {words}", run
 
 
+SLOW_RANK = "[[fault]]\nkind = \"slow_rank\"\ntarget = \"rank3\"\nseverity = 1.5\n"
+
+
+def slow_rank(testbed):
+    """It is named, and nothing else; nothing is named without it."""
+    job = ALL_REDUCE.replace("2ms", "20ms").replace("iterations = 2", "iterations = 6")
+    out = os.path.join(testbed.folder, "report.json")
+    for fault, expected in ((SLOW_RANK, [("slow_rank", "rank3")]), ("", [])):
+        text = finish(testbed, scenario(testbed, job + fault), "--diagnose", "--out", out)
+        with open(out, encoding="utf-8") as file:
+            found = [(one["cause"], one["culprit"]) for one in json.load(file)["verdicts"]]
+        if found != expected or ("verdict  slow_rank rank3" in text) != bool(expected):
+            raise Failed(f"verdicts {found}, expected {expected}\n{text}")
+
+
 def no_job(testbed):
     path = os.path.join(testbed.folder, "incast.toml")
     with open(path, "w", encoding="utf-8") as file:
@@ -238,6 +253,9 @@ def main():
              "--no-data", data=False),
         runs("a model", lambda _: MODEL),
         runs("GOAL", lambda testbed: goal(testbed, FAN_OUT), computes_us=1000),
+        ("a slow rank", slow_rank),
+        refused("over verbs a rank is slow all the time",
+                lambda _: ALL_REDUCE + SLOW_RANK + "at = \"1ms\"\n"),
         ("a scenario that is no job", no_job),
         ("no such testbed", no_testbed),
         refused("the job needs 9 NICs: testbed default has 8", lambda _: ALL_REDUCE, hosts=9),

@@ -13,6 +13,7 @@ namespace {
 
 using diagnosis::Evidence;
 using diagnosis::Verdict;
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostShown = 16;  // rows and columns of the matrix
 
@@ -79,18 +80,10 @@ std::string diagnosis_text(const Evidence& evidence, const std::vector<Verdict>&
   return text + matrix_text(evidence);
 }
 
-std::string diagnosis_json(const std::string& scenario, std::uint64_t seed,
-                           const Evidence& evidence, const std::vector<Verdict>& verdicts) {
-  using Json = nlohmann::ordered_json;
-  Json out;
-  out["schema"] = 1;
-  out["scenario"] = scenario;
-  out["seed"] = seed;
-  out["until_ns"] = to_nanos(evidence.until).count;
-  out["windows"] = evidence.window_ends.size();
-  out["verdicts"] = Json::array();
+Json verdicts_json(const std::vector<Verdict>& verdicts) {
+  Json out = Json::array();
   for (const Verdict& verdict : verdicts) {
-    Json& one = out["verdicts"].emplace_back();
+    Json& one = out.emplace_back();
     one["cause"] = name_of(verdict.cause);
     one["fault"] = is_fault(verdict.cause);
     one["place"] = name_of(place_of(verdict.cause));
@@ -100,6 +93,18 @@ std::string diagnosis_json(const std::string& scenario, std::uint64_t seed,
     one["evidence"] = verdict.evidence;
     one["next"] = advice_of(verdict.cause);
   }
+  return out;
+}
+
+std::string diagnosis_json(const std::string& scenario, std::uint64_t seed,
+                           const Evidence& evidence, const std::vector<Verdict>& verdicts) {
+  Json out;
+  out["schema"] = 1;
+  out["scenario"] = scenario;
+  out["seed"] = seed;
+  out["until_ns"] = to_nanos(evidence.until).count;
+  out["windows"] = evidence.window_ends.size();
+  out["verdicts"] = verdicts_json(verdicts);
   Json& matrix = out["slowness"] = Json::array();
   const std::size_t nics = evidence.nics.size();
   for (std::size_t from = 0; from < nics; ++from) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace paceline::tools {
 std::string diagnosis_text(const diagnosis::Evidence& evidence,
                            const std::vector<diagnosis::Verdict>& verdicts);
 
+nlohmann::ordered_json verdicts_json(const std::vector<diagnosis::Verdict>& verdicts);
 // JSON, schema 1; the order of keys is fixed.
 std::string diagnosis_json(const std::string& scenario, std::uint64_t seed,
                            const diagnosis::Evidence& evidence,

@@ -6,8 +6,8 @@
 #include "cc/interface/decision.h"
 #include "control/diagnosis/robust.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
-#include "dataplane/fabric/wire/host_intake.h"
 #include "dataplane/fabric/topology/topology.h"
+#include "dataplane/fabric/wire/host_intake.h"
 #include "tools/diagnose/fabric_evidence.h"
 
 namespace paceline::tools {
@@ -40,8 +40,8 @@ struct NicLoad {
 
 TestbedEvidence::TestbedEvidence(const config::Testbed& testbed)
     : testbed_(testbed),
-      plan_(plan_world(*testbed.scenario, testbed.nic.shape == "separate" ? NicShape::separate
-                                                                          : NicShape::bonded)) {}
+      plan_(plan_world(*testbed.scenario,
+                       testbed.nic.shape == "separate" ? NicShape::separate : NicShape::bonded)) {}
 
 TestbedEvidence::Counters TestbedEvidence::counters_of(
     const telemetry::QueuePairRecord& record) const {
@@ -54,7 +54,8 @@ TestbedEvidence::Counters TestbedEvidence::counters_of(
   out.timeouts = record.timeouts;
   out.marks = record.cnps_received;
   for (std::size_t i = 0; i < record.limiter_ns.size(); ++i) {
-    if (i != static_cast<std::size_t>(cc::Limiter::application)) out.busy_ns += record.limiter_ns[i];
+    if (i != static_cast<std::size_t>(cc::Limiter::application))
+      out.busy_ns += record.limiter_ns[i];
   }
   out.completions = record.completions;
   out.rtt_ns = record.srtt_ns;
@@ -162,8 +163,8 @@ void TestbedEvidence::write_pair(const Pair& from, Evidence& out) const {
                                  out.nics[pair.src].rate_bps));
 }
 
-// What the queue pairs of a NIC share they share at the same time, so the NIC was busy as long as its
-// median queue pair; its bytes are those of all.
+// What the queue pairs of a NIC share they share at the same time, so the NIC was busy as long as
+// its median queue pair; its bytes are those of all.
 void TestbedEvidence::write_paces(Evidence& out) const {
   const Picos slice = out.until / Evidence::kSlices;
   for (std::uint32_t first = 0; first < Evidence::kSlices; ++first) {

@@ -2,8 +2,8 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/config/testbed/testbed_reader.h"
@@ -29,7 +29,8 @@ constexpr int kPatience = 100;  // times 10 ms
 std::vector<bool> links_of(const Json& status) {
   std::vector<bool> out;
   for (const Json& worker : status.value("workers", Json::array())) {
-    for (const Json& nic : worker.value("nics", Json::array())) out.push_back(nic.value("up", true));
+    for (const Json& nic : worker.value("nics", Json::array()))
+      out.push_back(nic.value("up", true));
   }
   return out;
 }
@@ -38,8 +39,9 @@ config::Read<config::Testbed> testbed_of(const Json& status) {
   const Json from = status.value("testbed", Json());
   const std::string file = from.is_object() ? from.value("file", "") : "";
   if (file.empty()) {
-    return {{}, {"the service does not say which testbed it runs: it is of another version, or of "
-                 "another user"}};
+    return {{},
+            {"the service does not say which testbed it runs: it is of another version, or of "
+             "another user"}};
   }
   config::ReaderOptions options = reader_options();
   options.overrides = from.value("set", std::vector<std::string>{});
@@ -103,8 +105,9 @@ WatchedTestbed watch_testbed(const WatchRequest& request,
     if (lost.empty()) lost = ask(status).error;
     const std::vector<bool> up = links_of(status);
     if (lost.empty() && (sample.nics.size() != evidence.nics() || up.size() != evidence.nics())) {
-      lost = fmt::format("the service has {} NICs, its testbed file {}: has the file changed since?",
-                         sample.nics.size(), evidence.nics());
+      lost =
+          fmt::format("the service has {} NICs, its testbed file {}: has the file changed since?",
+                      sample.nics.size(), evidence.nics());
     }
     if (!lost.empty()) {
       out.errors = {lost};

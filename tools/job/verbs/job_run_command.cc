@@ -126,6 +126,10 @@ void add_job_run(CLI::App& parent, int& exit_code) {
                    "give up when no message moves and nobody computes for so long (default: 60)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.5, 3600.0));
+  command->add_flag(
+      "--diagnose", options->job.diagnose,
+      "name the ranks that hold up the others; `paceline diagnose --testbed` names what "
+      "else does");
   command->add_flag("--no-data", options->no_data,
                     "let the messages of a NIC share memory, and compare lengths alone: for jobs "
                     "in which a NIC receives more than 1 GiB");

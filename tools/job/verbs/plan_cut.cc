@@ -35,13 +35,13 @@ std::vector<std::string> message_errors(const MessagePlan& plan) {
   return {};
 }
 
-PlanSend send_of(const PlannedMessage& m, std::uint32_t id) {
+PlanSend send_of(const MessagePlan& plan, const PlannedMessage& m, std::uint32_t id) {
   PlanSend s;
   s.id = id;
   s.to = m.dst;
   s.bytes = m.bytes;
   s.start = m.start;
-  s.gap = m.gap;
+  s.gap = m.computes ? computing_time(plan, m, m.start) : m.gap;
   s.lane = m.lane;
   // Level 0 is the testbed's own class: that of the default one, and all that class 0 can have.
   s.service_level = m.traffic_class == kDefaultDataClass ? std::uint8_t{0} : m.traffic_class;
@@ -70,6 +70,17 @@ std::vector<std::string> memory_errors(const std::vector<PlanPart>& parts) {
                   most - parts.begin(), most->receive_bytes, kMostReceivedBytes)};
 }
 
+std::vector<std::string> fault_errors(const MessagePlan& plan) {
+  for (const SlowComputing& slow : plan.slow_computing) {
+    if (slow.from.count <= 0 && slow.until == kNever) continue;
+    return {
+        fmt::format("fault \"slow_rank\", NIC {}: over verbs a rank is slow all the time: leave "
+                    "out at and duration",
+                    slow.host)};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint32_t plan_nics(const MessagePlan& plan) {
@@ -81,6 +92,7 @@ std::uint32_t plan_nics(const MessagePlan& plan) {
 config::Read<std::vector<PlanPart>> cut_plan(const MessagePlan& plan, bool data) {
   config::Read<std::vector<PlanPart>> out;
   out.errors = message_errors(plan);
+  if (out.ok()) out.errors = fault_errors(plan);
   if (!out.ok()) return out;
   std::vector<PlanPart>& parts = out.value;
   parts.resize(plan_nics(plan));
@@ -89,7 +101,7 @@ config::Read<std::vector<PlanPart>> cut_plan(const MessagePlan& plan, bool data)
   for (std::uint32_t id = 0; id < plan.messages.size(); ++id) {
     const PlannedMessage& m = plan.messages[id];
     index[id] = static_cast<std::uint32_t>(parts[m.src].sends.size());
-    PlanSend s = send_of(m, id);
+    PlanSend s = send_of(plan, m, id);
     if (!m.computes) {
       s.at = place_at(m, parts[m.dst]);
       parts[m.dst].arrivals.push_back({id, m.src, m.bytes, m.lane, s.at});

@@ -6,9 +6,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "control/diagnosis/diagnosis.h"
 #include "dataplane/config/toml/quantity.h"
 #include "tools/collective/rank_group.h"
 #include "tools/collective/testbed_ranks.h"
+#include "tools/diagnose/diagnosis_text.h"
+#include "tools/diagnose/rank_evidence.h"
 #include "tools/job/verbs/plan_cut.h"
 #include "tools/run/job_text.h"
 #include "tools/workload/workload.h"
@@ -96,6 +99,9 @@ VerbsJobResult result_of(const PreparedScenario& prepared, const JobPlan& plan,
   if (!out.failures.empty()) return out;
   const PlanTimes times{&plan.plan, &results.records(), &results.causes(), false};
   out.job = report_job(prepared.inputs.job, plan, times);
+  read_ranks(prepared.inputs.job, plan, out.job,
+             workload::placement_of(prepared.scenario, prepared.inputs, prepared.scenario.seed),
+             out.evidence);
   return out;
 }
 
@@ -145,7 +151,9 @@ std::string verbs_job_text(const PreparedScenario& prepared, const VerbsJob& opt
              options.nics[result.nics - 1], prepared.scenario.seed, result.totals.messages,
              config::format_bytes(result.totals.bytes),
              options.data ? "every byte is right" : "lengths are right, data was not compared") +
-         job_text(result.job);
+         job_text(result.job) +
+         (options.diagnose ? diagnosis_text(result.evidence, diagnosis::diagnose(result.evidence))
+                           : "");
 }
 
 std::string verbs_job_json(const PreparedScenario& prepared, const VerbsJob& options,
@@ -161,6 +169,9 @@ std::string verbs_job_json(const PreparedScenario& prepared, const VerbsJob& opt
                     {"bytes", result.totals.bytes},
                     {"data_compared", options.data}};
   json["job"] = job_json(result.job);
+  if (options.diagnose) {
+    json["verdicts"] = verdicts_json(diagnosis::diagnose(result.evidence));
+  }
   return json.dump(2) + "\n";
 }
 

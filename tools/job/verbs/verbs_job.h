@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "control/diagnosis/evidence.h"
 #include "tools/job/verbs/plan_results.h"
 #include "tools/run/job_report.h"
 #include "tools/run/scenario_run.h"
@@ -19,11 +20,13 @@ struct VerbsJob {
   std::vector<std::string> nics;  // of the testbed; the plan's NIC i is the i-th
   bool data = true;               // every byte is compared; else lengths
   double patience = 60;           // seconds in which no message moves
+  bool diagnose = false;          // names slow ranks
 };
 
 struct VerbsJobResult {
   JobReport job;
-  std::uint32_t nics = 0;  // that ran
+  diagnosis::Evidence evidence;  // its ranks alone
+  std::uint32_t nics = 0;        // that ran
   DataTotals totals;
   std::vector<std::string> failures;  // with any there is no report
 };
