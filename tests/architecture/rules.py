@@ -379,10 +379,13 @@ MAY_INCLUDE = {
     # A job between the NICs of a testbed.
     "tools/job/verbs": BELOW_TOOLS + (
         "tools/cli", "tools/collective/rank/json_lines", "tools/collective/rank/plan/plan_part",
-        "tools/collective/rank_group", "tools/collective/rank_listener", "tools/collective/testbed_ranks",
+        "tools/diagnose", "tools/collective/rank_group", "tools/collective/rank_listener", "tools/collective/testbed_ranks",
         "tools/run", "tools/workload", "tools/workload/job_plans",
     ),
-    "tools/diagnose": BELOW_TOOLS + ("tools/cli", "tools/run", "tools/workload", "tools/workload/jobs"),
+    "tools/diagnose": BELOW_TOOLS + ("tools/cli", "tools/run", "tools/workload", "tools/workload/files",
+                                     "tools/workload/jobs"),
+    # What a running testbed tells.
+    "tools/diagnose/testbed": BELOW_TOOLS + ("tools/cli", "tools/diagnose", "tools/service_link", "tools/top"),
     # The runs of a command as tasks: where they are executed, where their records are kept.
     "tools/task": BELOW_TOOLS + ("tools/cli",),
     # On many processes and machines, which an MPI brings together.
@@ -398,7 +401,7 @@ MAY_INCLUDE = {
         "tools/cli", "tools/host", "tools/run", "tools/task", "tools/task/run", "tools/workload",
     ),
     # Which commands there are, and main().
-    "tools": BELOW_TOOLS + ("tools/cli", "tools/host"),
+    "tools": BELOW_TOOLS + ("tools/cli", "tools/diagnose", "tools/host"),
 }
 
 LIBM = (

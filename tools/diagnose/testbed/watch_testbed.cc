@@ -13,7 +13,7 @@
 #include "tools/service_link/runtime_folder.h"
 #include "tools/service_link/service_absence.h"
 #include "tools/service_link/service_request.h"
-#include "tools/testbed/testbed_evidence.h"
+#include "tools/diagnose/testbed/testbed_evidence.h"
 #include "tools/top/host_look.h"
 
 namespace paceline::tools {

@@ -1,4 +1,4 @@
-#include "tools/testbed/testbed_evidence.h"
+#include "tools/diagnose/testbed/testbed_evidence.h"
 
 #include <algorithm>
 #include <cstring>
