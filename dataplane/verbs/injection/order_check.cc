@@ -97,8 +97,8 @@ bool OrderCheck::acted(attach::OrderWindow& out) {
 void OrderCheck::note(const attach::OrderWindow& window, const std::string& request) {
   std::array<char, 200> text{};
   std::snprintf(text.data(), text.size(),
-                "placement %llu, %u bytes at 0x%llx, of %s on queue pair 0x%06x: it posted before "
-                "all of them were in memory",
+                "placement %llu, %u bytes at 0x%llx, of %s on queue pair 0x%06x: it posted while "
+                "these were held",
                 static_cast<unsigned long long>(window.held), window.bytes,
                 static_cast<unsigned long long>(window.address), request.c_str(), window.qp_number);
   const std::lock_guard hold(record_->mutex);
