@@ -169,8 +169,8 @@ enum class ExtentKind : std::uint32_t {
 };
 struct Extent {
   std::uint64_t length = 0;
-  std::uint64_t offset = 0;  // shared: in the descriptor, a multiple of the page size
-  ExtentKind kind = ExtentKind::by_copy;
+  std::uint64_t offset = 0;               // shared: in the descriptor, a multiple of the page size
+  ExtentKind kind = ExtentKind::by_copy;  // then `offset` and `reserved`: injection/order_window.h
   std::uint32_t reserved = 0;
 };
 inline constexpr std::size_t kMaxExtents = 2048;

@@ -54,8 +54,8 @@ LIVE = (
     "control/experiment/live/blocks", "control/experiment/live/plan", "control/experiment/live/analysis",
 )
 VERBS = (
-    "dataplane/verbs/memory", "dataplane/verbs/abi", "dataplane/verbs/service_link", "dataplane/verbs/device",
-    "dataplane/verbs/regions", "dataplane/verbs/completion", "dataplane/verbs/queue_pair",
+    "dataplane/verbs/memory", "dataplane/verbs/abi", "dataplane/verbs/service_link", "dataplane/verbs/injection",
+    "dataplane/verbs/device", "dataplane/verbs/regions", "dataplane/verbs/completion", "dataplane/verbs/queue_pair",
 )
 MAY_INCLUDE = {
     "dataplane/base": (),
@@ -162,6 +162,8 @@ MAY_INCLUDE = {
     ),
     # What a program and the service say to each other: both include it, and it knows neither.
     "dataplane/attach": ("dataplane/base/*", "dataplane/attach/descriptors"),
+    # What `paceline exec` wants broken.
+    "dataplane/attach/injection": ("dataplane/base/*",),
     # File descriptors: one's own, and those that strangers send.
     "dataplane/attach/descriptors": (),
     "dataplane/service/memory": ("dataplane/attach/*", "dataplane/base/*", "dataplane/transport/memory/region"),
@@ -205,16 +207,20 @@ MAY_INCLUDE = {
         "dataplane/service/protocol", "dataplane/service/sessions", "dataplane/service/workers",
     ),
     # Loaded into other people's programs: nothing but the standard library below it.
-    # From below: registered memory; the interface of libibverbs; the connection to the service; devices and
-    # contexts; memory regions; completion queues; queue pairs and what belongs to them; what is called per
+    # From below: registered memory; the interface of libibverbs; the connection to the service; what is broken on purpose;
+    # devices and contexts; memory regions; completion queues; queue pairs and what belongs to them; what is called per
     # message. Events of all of them stand above.
     "dataplane/verbs/memory": ("dataplane/base/*", "dataplane/attach/*"),
     "dataplane/verbs/abi": (),
     "dataplane/verbs/service_link": ("dataplane/attach/*",),
-    "dataplane/verbs/device": ("dataplane/base/*", "dataplane/attach/*") + VERBS[:3],
-    "dataplane/verbs/regions": ("dataplane/base/*", "dataplane/attach/*") + VERBS[:4],
-    "dataplane/verbs/completion": ("dataplane/base/*", "dataplane/attach/*") + VERBS[:5],
-    "dataplane/verbs/queue_pair": ("dataplane/base/*", "dataplane/attach/*") + VERBS[:6],
+    "dataplane/verbs/injection": (
+        "dataplane/attach/*", "dataplane/base/*", "dataplane/service/protocol/control_protocol",
+        "dataplane/verbs/service_link",
+    ),
+    "dataplane/verbs/device": ("dataplane/base/*", "dataplane/attach/*") + VERBS[:4],
+    "dataplane/verbs/regions": ("dataplane/base/*", "dataplane/attach/*") + VERBS[:5],
+    "dataplane/verbs/completion": ("dataplane/base/*", "dataplane/attach/*") + VERBS[:6],
+    "dataplane/verbs/queue_pair": ("dataplane/base/*", "dataplane/attach/*") + VERBS[:7],
     "dataplane/verbs/data_path": ("dataplane/base/*", "dataplane/attach/*") + VERBS,
     "dataplane/verbs": ("dataplane/base/*", "dataplane/attach/*") + VERBS,
     "dataplane/verbs/files": ("dataplane/attach/*", "dataplane/verbs/service_link"),
@@ -448,7 +454,7 @@ FORBIDDEN = (
         "where": ("",),
         # A program's wait for completions: how long a yield took tells whether the next is worth it.
         "allowed": ("dataplane/driver/", "tools/", "control/daemon/main.cc",
-                    "dataplane/verbs/data_path/empty_poll.cc"),
+                    "dataplane/verbs/data_path/empty_poll.cc", "dataplane/verbs/injection/"),
         "instead": "time is an argument; clocks belong to dataplane/driver, tools and main()",
     },
     {

@@ -1,12 +1,14 @@
-// Whatever a flow list, a topology, a distribution of sizes, a placement or a connection matrix
-// holds, its reader gives a value that keeps its promises, or says why not; and the name that a
-// foreign file is given is one of a few.
+// Whatever a flow list, a topology, a distribution of sizes, a placement, a connection matrix or a
+// list of faults holds, its reader gives a value that keeps its promises, or says why not; and the
+// name that a foreign file is given is one of a few.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
+#include "dataplane/attach/injection/fault_plan.h"
 #include "tools/workload/cdf.h"
 #include "tools/workload/exports/plan_order.h"
 #include "tools/workload/files/foreign_format.h"
@@ -90,13 +92,25 @@ void read_matrix(std::string_view text) {
   require(order.order().size() == messages.size());
 }
 
+void read_faults(std::string_view text) {
+  using namespace paceline::attach;
+  std::vector<FaultRule> rules;
+  if (!parse_fault_rules(text, rules).empty()) return;
+  require(!rules.empty() && rules.size() <= 64);
+  for (const FaultRule& rule : rules) {
+    require((rule.at != 0) + (rule.every != 0) + (rule.rate > 0) == 1 && rule.rate <= 1);
+    require(rule.for_us <= 60'000'000);
+    require(!rule.hits(1, 0, rule.queue_pair + 1, 1) || rule.queue_pair == 0);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  // The first byte, '0' to '4', chooses the reader.
-  switch ((data[0] + 2U) % 5) {
+  // The first byte, '0' to '5', chooses the reader.
+  switch (data[0] % 6U) {
     case 0:
       read_flows(text);
       break;
@@ -108,6 +122,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 3:
       read_placement(text);
+      break;
+    case 5:
+      read_faults(text);
       break;
     default:
       read_matrix(text);

@@ -1,8 +1,9 @@
-"""libfabric over our queue pairs: its reliable messages (rxd) on top of datagrams.
+"""libfabric over our queue pairs: its reliable messages on top of datagrams (rxd) and of RC (rxm), and RC
+itself (msg).
 
 No bed here loses packets: fi_pingpong may then wait for ever (docs/service.md)."""
 
-from programs import Failed, run_alone, run_pair, take_port
+from programs import Failed, namespaces, run_alone, run_pair, run_with_addresses, take_port
 
 NEEDS = ("fi_info", "fi_pingpong")
 RXD = "verbs;ofi_rxd"
@@ -13,6 +14,22 @@ def information(testbed):
     for wanted in ("domain: h0", "FI_EP_RDM"):
         if wanted not in text:
             raise Failed(f"no {wanted} in:\n{text}")
+
+
+def connected(provider, endpoint):
+    """By rdma_cm, which libfabric takes for an interface's address alone."""
+    def run(testbed):
+        if not namespaces():
+            return "skipped: no network namespace for this user"
+        port = take_port()
+        # rxm asks for 768 completions for each peer that there may be, 256 by default; a queue has 65,536.
+        common = ["env", "FI_UNIVERSE_SIZE=16", "fi_pingpong", "-p", provider, "-e", endpoint, "-I", "50", "-c"]
+        text = run_with_addresses(testbed, testbed.on("h1", [*common, "-B", str(port)]),
+                                  testbed.on("h0", [*common, "-P", str(port), "10.0.0.2"]), port, 40)
+        if text.count("=50 ") < 12:
+            raise Failed(f"fewer than 6 sizes at each end:\n{text}")
+        return None
+    return f"fi_pingpong -p {provider} -e {endpoint}", run
 
 
 def pingpong(size, iterations, least_rows):
@@ -30,7 +47,8 @@ def pingpong(size, iterations, least_rows):
     return f"fi_pingpong -p {RXD} -e rdm -S {size} -I {iterations}", run
 
 
-# Its datagrams and its messages over RC (rxm) want rdma_cm.
 CASES = [("fi_info", information), pingpong("64", 500, 1), pingpong("1024", 500, 1),
          pingpong("65536", 200, 1), pingpong("all", 10, 40)]
-TESTBEDS = [((f"cc.algorithm={algorithm}",), CASES) for algorithm in ("dcqcn", "cadence")]
+CONNECTED = [connected("verbs", "msg"), connected("verbs;ofi_rxm", "rdm")]
+TESTBEDS = [((f"cc.algorithm={algorithm}",), CASES + more)
+            for algorithm, more in (("dcqcn", CONNECTED), ("cadence", []))]

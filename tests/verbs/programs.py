@@ -1,6 +1,7 @@
 """Runs programs on a testbed, in pairs or alone, each for a bounded time, and says what came of it."""
 
 import os
+import shlex
 import subprocess
 import tempfile
 import time
@@ -94,6 +95,30 @@ def run_pair(testbed, server, client, port, seconds=20):
     finally:
         for program in programs:
             end(program.process)
+
+
+# Programs that also speak TCP with the NIC's address want an interface that has it.
+UNSHARE = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+WITH_ADDRESSES = """
+ip link set lo up; ip link add v0 type veth peer name v1
+for i in 0 1; do ip addr add 10.0.0.$((i + 1))/24 dev v$i; ip link set v$i up; done
+SERVER & while ! grep -q :PORT /proc/net/tcp /proc/net/tcp6; do kill -0 $! || exit 9; sleep 0.02; done
+CLIENT; status=$?; kill $! 2> /dev/null; wait $! 2> /dev/null; exit $status
+"""
+
+
+def run_with_addresses(testbed, server, client, port, seconds=20):
+    """Output of both, in a network namespace of their own with h0's and h1's addresses, without root."""
+    script = WITH_ADDRESSES.replace("SERVER", shlex.join(server)).replace("CLIENT", shlex.join(client))
+    script = script.replace("PORT", f"{port:04X}")
+    return run_alone(testbed, [*UNSHARE, "sh", "-c", script], seconds)
+
+
+def namespaces():
+    """Whether this user may make one with interfaces."""
+    script = "ip link add v0 type veth peer name v1"
+    return subprocess.run([*UNSHARE, "sh", "-c", script],
+                          capture_output=True).returncode == 0
 
 
 def run_table(testbed, cases, only=None):

@@ -28,8 +28,8 @@ from testbed import PATIENCE, ROOT, Testbed, end, say, skip  # noqa: E402
 FOLDERS = ("/usr/share/doc/rdma-core/tests", "/usr/share/doc/python3-pyverbs/tests")
 FLOOR = 100
 SECONDS = 40  # for what is left of a module
-# Of one vendor's devices, of GPUs, and of librdmacm, which is another library with a device of its own.
-NOT_OURS = re.compile(r"^test_(mlx5|efa|cuda|rdmacm)")
+# Of one vendor's devices, and of GPUs.
+NOT_OURS = re.compile(r"^test_(mlx5|efa|cuda)")
 PAGE = os.path.join(ROOT, "docs/service.md")
 BEGIN, END = "<!-- conformance: begin -->\n", "<!-- conformance: end -->"
 KNOWN = os.path.join(ROOT, "tests/verbs/pyverbs_known.txt")
@@ -110,14 +110,21 @@ def write_page(found, known, version):
             if outcome == "fail":
                 out.append(f"| `{short(test)}` | {escape(reason)} | {escape(known.get(short(test), 'not known'))} |")
         out.append("")
-    reasons = collections.Counter(reason for outcome, reason in found.values() if outcome == "skip")
-    out += ["Skipped because (tests):", ""]
-    out += [f"- {escape(reason)}: {tests}" for reason, tests in sorted(reasons.items())]
+    # The same of every spelling of the call.
+    reasons = collections.Counter(re.sub(r" with(out)?( extended)? attrs", "", reason) for outcome, reason in found.values() if outcome == "skip")
+    lacking = re.compile(r" (is|are) not supported.*$")
+    out += ["Not supported, and skipped (tests): " + listed(
+        {lacking.sub("", reason): tests for reason, tests in reasons.items() if lacking.search(reason)}) + ".",
+        "Skipped: " + listed({r: tests for r, tests in reasons.items() if not lacking.search(r)}) + "."]
     with open(PAGE, encoding="utf-8") as file:
         before, rest = file.read().split(BEGIN)
     after = rest.split(END)[1]
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(before + BEGIN + "\n".join(out) + "\n" + END + after)
+
+
+def listed(reasons):
+    return "; ".join(f"{escape(reason)} {tests}" for reason, tests in sorted(reasons.items()))
 
 
 def escape(text):

@@ -68,6 +68,11 @@ def main():
     package = type(sys)("tests")
     package.__path__ = [here]
     sys.modules["tests"] = package
+    if "tests.test_rdmacm" in wanted:
+        from tests import base
+        # They look for the address at an interface, which an emulated NIC has not.
+        base.RDMATestCase._get_ip_mac = (
+            lambda self, dev, port, gid: self.args.append([dev, port, gid, "10.0.0.1", None]))
     left_out = {name[1:] for name in wanted if name.startswith("-")}
     suite = unittest.defaultTestLoader.loadTestsFromNames(
         [name for name in wanted if not name.startswith("-")])

@@ -8,7 +8,7 @@ import time
 
 from programs import PATIENCE, Failed, Running, end, run_alone
 
-NEEDS = ("rping", "ucmatose", "udaddy", "cmtime", "rstream", "riostream", "mckey", "ib_write_bw",
+NEEDS = ("rping", "ucmatose", "udaddy", "cmtime", "rstream", "riostream", "rcopy", "mckey", "ib_write_bw",
          "ib_send_lat", "ib_send_bw")
 
 SERVER = "10.0.0.2"  # h1
@@ -130,6 +130,17 @@ def refused(here, command, words):
     nothing_is_left(here.service)
 
 
+def rcopy(testbed):
+    """A file of 1,000,000 bytes over rsockets."""
+    sent, arrived = (os.path.join(testbed.folder, name) for name in ("sent", "arrived"))
+    with open(sent, "wb") as file:
+        file.write(os.urandom(1_000_000))
+    connect(testbed, ["rcopy"], ["rcopy", sent, f"{SERVER}:{arrived}"], server_ends=False)
+    with open(sent, "rb") as first, open(arrived, "rb") as second:
+        if first.read() != second.read():
+            raise Failed("another file has arrived")
+
+
 def nobody_listens(testbed):
     here = Place(testbed, "h0")
     refused(here, ["rping", "-c", "-v", "-C", "1", "-a", SERVER], "RDMA_CM_EVENT_REJECTED, error 8")
@@ -238,7 +249,7 @@ CASES = [
     pair("riostream", "-S", "1000", "-C", "100", wants=("custom",)),
     pair("rstream", "-S", "100000", "-C", "20", "-T", "n", "-T", "v", wants=("custom",)),
     perftest("ib_write_bw"), perftest("ib_send_lat"), perftest("ib_send_bw", "-c", "UD"),
-    ("nobody listens", nobody_listens), killed(0), killed(1), ("cmtime -c 1000", many),
+    ("nobody listens", nobody_listens), killed(0), killed(1), ("cmtime -c 1000", many), ("rcopy", rcopy),
     ("mckey", no_multicast), ("commands by hand", raw),
     ("the service killed", service_killed),
 ]

@@ -1,6 +1,7 @@
 """ucx_perftest over our queue pairs."""
 
 from programs import Failed, run_alone, run_pair, take_port
+from rdma_cm_cases import SERVER, connect
 
 NEEDS = ("ucx_perftest", "ucx_info")
 
@@ -30,10 +31,18 @@ def perftest(test, size, count, *transport):
     return f"ucx_perftest {test} {size} bytes {' '.join(transport) or TLS}", run
 
 
+def io_demo(testbed):
+    """UCX connects by rdma_cm."""
+    command = ["env", f"UCX_TLS={TLS}", "UCX_SOCKADDR_TLS_PRIORITY=rdmacm", "io_demo", "-p", "13373"]
+    texts = connect(testbed, command, [*command, "-i", "100", "-o", "read,write", SERVER], server_ends=False)
+    if "Client exit with status 'OK'" not in texts[1]:
+        raise Failed(texts[1])
+
+
 TLS = "rc_v,ud_v,self"
 
 CASES = [
-    ("ucx_info -d", devices),
+    ("ucx_info -d", devices), ("io_demo over rdma_cm", io_demo),
     perftest("am_lat", 32, 300, "rc_verbs"), perftest("am_bw", 32, 1000, "rc_verbs"),
     perftest("put_lat", 32, 300, "rc_verbs"), perftest("put_bw", 32, 1000, "rc_verbs"),
     perftest("get", 4096, 300, "rc_verbs", "-D", "zcopy"), perftest("fadd", 8, 300, "rc_verbs"),

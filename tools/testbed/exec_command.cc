@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "dataplane/attach/injection/fault_plan.h"
 #include "dataplane/attach/text.h"
 #include "tools/cli/cli.h"
 #include "tools/service_link/runtime_folder.h"
@@ -43,10 +44,34 @@ struct ExecOptions {
   bool no_files = false;
   bool copy = false;
   bool print_env = false;
+  bool reorder = false;
+  std::uint64_t seed = 1;
+  std::vector<std::string> faults;
   std::vector<std::string> command;
 };
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// What the verbs library is to break, or to check.
+void add_injection(const ExecOptions& options, Environment& out) {
+  if (!options.faults.empty()) {
+    out.emplace_back(attach::kFaultVariable, fmt::format("{}", fmt::join(options.faults, ";")));
+    out.emplace_back(attach::kSeedVariable, std::to_string(options.seed));
+  }
+  // What is shared is in memory at once, and nothing can be held back.
+  if (options.reorder) out.emplace_back(attach::kReorderVariable, std::to_string(options.seed));
+  if (options.copy || options.reorder) out.emplace_back("PACELINE_MEMORY", "copy");
+}
+
+std::vector<std::string> check_faults(const ExecOptions& options) {
+  std::vector<std::string> errors;
+  for (const std::string& fault : options.faults) {
+    std::vector<attach::FaultRule> rules;
+    const std::string error = attach::parse_fault_rules(fault, rules);
+    if (!error.empty()) errors.push_back("--fault " + error);
+  }
+  return errors;
+}
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -110,7 +135,7 @@ Environment settings(const ExecOptions& options, const std::string& socket,
   Environment out;
   out.emplace_back("PACELINE_SOCKET", socket);
   if (!options.nic.empty()) out.emplace_back("PACELINE_NIC", options.nic);
-  if (options.copy) out.emplace_back("PACELINE_MEMORY", "copy");
+  add_injection(options, out);
   std::string preload = variable("LD_PRELOAD");
   std::replace(preload.begin(), preload.end(), ' ', ':');  // both are allowed there
   const Libraries verbs = find_libraries(options.drop_in ? kDropIn : kPreload);
@@ -165,6 +190,7 @@ int run(const ExecOptions& options) {
   if (options.command.empty() && !options.print_env) {
     return report_errors({"no program to run: paceline exec [OPTIONS] -- PROGRAM ARGUMENTS"});
   }
+  if (const auto errors = check_faults(options); !errors.empty()) return report_errors(errors);
   FoundProgram program;
   if (!options.command.empty()) {
     const std::string path = variable("PATH");
@@ -212,6 +238,15 @@ void add_exec_command(CLI::App& app, int& exit_code) {
       "show no /dev/infiniband and /sys/class/infiniband (UCX and Open MPI need them)");
   command->add_flag("--copy", options->copy,
                     "leave the program's memory as it is: the service copies to and from it");
+  command
+      ->add_option("--fault", options->faults,
+                   "break requests on purpose: KIND,WHEN[,for=TIME][,qp=N]; see below")
+      ->type_name("FAULT")
+      ->allow_extra_args(false);
+  command->add_flag("--reorder", options->reorder,
+                    "place what arrives late and in any order, and say at the end whether the "
+                    "program goes by memory before completions (its exit status is 3 then, not 0)");
+  command->add_option("--seed", options->seed, "of --fault and --reorder")->capture_default_str();
   command->add_flag("--print-env", options->print_env,
                     "print the environment, a NAME=VALUE a line, and run nothing");
   command->add_option("PROGRAM", options->command, "the program and its arguments, after --");
@@ -219,7 +254,24 @@ void add_exec_command(CLI::App& app, int& exit_code) {
   command->footer(
       "The program is not changed: libibverbs is replaced while it is loaded, by LD_PRELOAD\n"
       "(LD_LIBRARY_PATH with --drop-in). docs/user-guide.md explains it.\n"
+      "Faults befall requests of send queues. WHEN is at=N (the Nth that the fault can befall, of\n"
+      "each queue pair), every=N or rate=P (by --seed); qp=N: only of the Nth queue pair made.\n"
+      "  local-protection    a wrong local key (IBV_WC_LOC_PROT_ERR)\n"
+      "  remote-access       a wrong remote key: WRITE, READ, atomics (IBV_WC_REM_ACCESS_ERR)\n"
+      "  remote-operational  (IBV_WC_REM_OP_ERR)\n"
+      "  retry-exceeded      nobody answers (IBV_WC_RETRY_EXC_ERR)\n"
+      "  rnr                 no receive is posted: SEND, WRITE with immediate\n"
+      "                      (IBV_WC_RNR_RETRY_EXC_ERR)\n"
+      "  slow,for=TIME       it goes, and all behind it, that much later\n"
+      "  port-down,for=TIME  the NIC loses its link: IBV_EVENT_PORT_ERR, later "
+      "IBV_EVENT_PORT_ACTIVE\n"
+      "                      (needs emulated hosts, and the rights of `paceline testbed fault`)\n"
+      "  gid-change          IBV_EVENT_GID_CHANGE\n"
+      "The program's standard error says which requests were hit.\n"
       "Examples:\n"
+      "  paceline exec --nic h0 --fault retry-exceeded,at=100 -- ./a.out\n"
+      "  paceline exec --nic h0 --fault slow,rate=0.01,for=5ms --seed 7 -- ./a.out\n"
+      "  paceline exec --nic h0 --reorder -- ./a.out\n"
       "  paceline testbed up configs/testbeds/pair.toml\n"
       "  paceline exec --nic h1 -- ib_write_bw &\n"
       "  paceline exec --nic h0 -- ib_write_bw 127.0.0.1\n"

@@ -59,7 +59,7 @@ MemoryResult CopyScheduler::answer(std::uint32_t index, const Piece& piece, std:
 
 void CopyScheduler::begin(std::uint32_t index, const CopyCall& call, std::uint64_t address,
                           const std::byte* in, const transport::AtomicOperation& operation,
-                          CopyLedger& ledger) {
+                          CopyLedger& ledger, const OrderTarget& order) {
   Stream& stream = streams_[index];
   if (stream.pieces == kPieces || stream.filled + call.bytes > CopyThread::kJobBytes) {
     stream.pieces = stream.filled = 0;  // of accesses before: one alone has room
@@ -77,13 +77,15 @@ void CopyScheduler::begin(std::uint32_t index, const CopyCall& call, std::uint64
   job.data = thread_.buffer(index) + piece.place;
   job.operation = operation;
   job.ledger = &ledger;
+  job.order = order;
   if (in != nullptr) std::memcpy(job.data, in, call.bytes);
   thread_.submit(index);
 }
 
 MemoryResult CopyScheduler::call(const MemoryCaller& caller, const CopyCall& call,
                                  std::uint64_t address, std::byte* out, const std::byte* in,
-                                 const transport::AtomicOperation& operation, CopyLedger& ledger) {
+                                 const transport::AtomicOperation& operation, CopyLedger& ledger,
+                                 const OrderTarget& order) {
   if (call.bytes > CopyThread::kJobBytes) return MemoryResult::fault;
   const std::uint32_t key = key_of(caller, call.kind);
   std::uint32_t index = find(key);
@@ -116,7 +118,7 @@ MemoryResult CopyScheduler::call(const MemoryCaller& caller, const CopyCall& cal
     keys_[index] = key;
     streams_[index].pieces = streams_[index].filled = 0;
   }
-  begin(index, call, address, in, operation, ledger);
+  begin(index, call, address, in, operation, ledger, order);
   return MemoryResult::pending;
 }
 

@@ -37,7 +37,8 @@ class CopyScheduler {
   // atomic) or `in` (a write) is `call.bytes` long. The ledger lives until it is quiet.
   transport::MemoryResult call(const transport::MemoryCaller& caller, const CopyCall& call,
                                std::uint64_t address, std::byte* out, const std::byte* in,
-                               const transport::AtomicOperation& operation, CopyLedger& ledger);
+                               const transport::AtomicOperation& operation, CopyLedger& ledger,
+                               const OrderTarget& order);
   // Queue pairs whose calls will get an answer now.
   std::size_t take_ready(std::span<std::uint32_t> out);
   // Whatever the queue pair had under way is not asked for again.
@@ -74,7 +75,8 @@ class CopyScheduler {
   std::uint32_t place_for_new();
   transport::MemoryResult answer(std::uint32_t index, const Piece& piece, std::byte* out);
   void begin(std::uint32_t index, const CopyCall& call, std::uint64_t address, const std::byte* in,
-             const transport::AtomicOperation& operation, CopyLedger& ledger);
+             const transport::AtomicOperation& operation, CopyLedger& ledger,
+             const OrderTarget& order);
   void free(std::uint32_t index);
 
   CopyThread& thread_;

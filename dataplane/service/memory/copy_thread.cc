@@ -60,11 +60,15 @@ struct CopyThread::State {
   void execute(std::span<const std::uint32_t> batch);
   void execute_run(std::span<const std::uint32_t> batch);
   void run_atomic(CopyJob& job);
+  bool shuffled(const CopyJob& job) const {
+    return job.kind == CopyKind::write && job.order.seed != 0;
+  }
   void give_back(std::span<const std::uint32_t> batch);
   void sleep();
 
   const std::shared_ptr<ProgramMemory> program;
   std::uint32_t batches = 0;  // since a pause
+  OrderShuffler shuffler;
   std::vector<CopyJob> jobs;
   const std::unique_ptr<std::byte[]> buffers;
   SpscRing<std::uint32_t> todo{kJobs};
@@ -192,7 +196,9 @@ void CopyThread::State::execute(std::span<const std::uint32_t> batch) {
   while (!batch.empty()) {
     const CopyKind kind = jobs[batch.front()].kind;
     std::size_t n = 1;
-    while (n < batch.size() && kind != CopyKind::atomic && jobs[batch[n]].kind == kind) ++n;
+    const bool alone = kind == CopyKind::atomic || shuffled(jobs[batch.front()]);
+    while (!alone && n < batch.size() && jobs[batch[n]].kind == kind && !shuffled(jobs[batch[n]]))
+      ++n;
     execute_run(batch.first(n));
     give_back(batch.first(n));
     batch = batch.subspan(n);
@@ -202,6 +208,10 @@ void CopyThread::State::execute(std::span<const std::uint32_t> batch) {
 void CopyThread::State::execute_run(std::span<const std::uint32_t> batch) {
   const CopyKind kind = jobs[batch.front()].kind;
   if (kind == CopyKind::atomic) return run_atomic(jobs[batch.front()]);
+  if (CopyJob& first = jobs[batch.front()]; shuffled(first)) [[unlikely]] {
+    first.result = shuffler.place(*program, {first.address, first.data, first.bytes}, first.order);
+    return;
+  }
   std::array<ProgramPiece, ProgramMemory::kBatch> pieces{};
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const CopyJob& job = jobs[batch[i]];

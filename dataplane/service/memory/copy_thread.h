@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 
+#include "dataplane/service/memory/order_shuffler.h"
 #include "dataplane/service/memory/program_memory.h"
 #include "dataplane/transport/memory/region.h"
 
@@ -38,6 +39,7 @@ struct CopyJob {
   std::byte* data = nullptr;  // where it comes from or goes to; atomic: the original value
   transport::AtomicOperation operation{};
   CopyLedger* ledger = nullptr;
+  OrderTarget order;  // of a write
 };
 
 struct CopyCounters {

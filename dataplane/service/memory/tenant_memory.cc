@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -40,6 +41,7 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
   RegionView view;
   Copying* copying = nullptr;  // unless it is wholly shared
   std::shared_ptr<CopyLedger> ledger = std::make_shared<CopyLedger>();
+  OrderTarget order;  // of all its queue pairs
 
   std::span<std::byte> plain() override {
     if (!view.wholly_shared()) return {};
@@ -103,7 +105,11 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
                     const AtomicOperation& operation) {
     if (bytes == 0) return MemoryResult::done;
     const CopyCall call{kind, caller.at, static_cast<std::uint32_t>(bytes), number_, offset};
-    return copying->scheduler.call(caller, call, address_ + offset, out, in, operation, *ledger);
+    OrderTarget target = order;
+    target.qp_number = caller.qp_number;
+    target.from_peer = caller.responder;
+    return copying->scheduler.call(caller, call, address_ + offset, out, in, operation, *ledger,
+                                   target);
   }
 
   const std::uint64_t number_;
@@ -137,6 +143,10 @@ class Tenant final : public TenantMemory {
     if (error == 0 && !region->view.wholly_shared()) {
       error = start_copying();
       region->copying = copying_.get();
+      const auto by_copy = std::find_if(extents.begin(), extents.end(), [](const auto& extent) {
+        return extent.kind == attach::ExtentKind::by_copy;
+      });
+      if (by_copy != extents.end()) region->order = {by_copy->offset, by_copy->reserved, 0, false};
     }
     if (error != 0) return nullptr;
     shared_bytes_ += region->view.shared_bytes();

@@ -5,6 +5,7 @@
 
 #include "dataplane/verbs/abi/results.h"
 #include "dataplane/verbs/data_path/send_slot.h"
+#include "dataplane/verbs/data_path/watched_post.h"
 #include "dataplane/verbs/device/context.h"
 
 namespace paceline::verbs {
@@ -175,6 +176,18 @@ int wr_complete(ibv_qp_ex* qp) {
   return result(error);
 }
 
+int wr_complete_watched(ibv_qp_ex* qp) {
+  QueuePair& pair = QueuePair::of(qp);
+  const int error = pair.batch_error;
+  const std::uint32_t count = error == 0 ? pair.pending : 0;
+  WatchedPost watched(pair);
+  if (count != 0) watched.publish(count);
+  pair.pending = 0;
+  pair.send.lock.unlock();
+  if (count != 0) watched.ring();
+  return result(error);
+}
+
 void wr_abort(ibv_qp_ex* qp) {
   QueuePair& pair = QueuePair::of(qp);
   pair.pending = 0;
@@ -225,7 +238,7 @@ void set_post_functions(ibv_qp_ex& qp) noexcept {
   qp.wr_set_sge = wr_set_sge;
   qp.wr_set_sge_list = wr_set_sge_list;
   qp.wr_start = wr_start;
-  qp.wr_complete = wr_complete;
+  qp.wr_complete = QueuePair::of(&qp).context->watched() ? wr_complete_watched : wr_complete;
   qp.wr_abort = wr_abort;
 }
 

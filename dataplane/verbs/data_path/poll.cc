@@ -73,6 +73,10 @@ bool take_entry(CompletionQueue& queue, attach::CompletionEntry& out) noexcept {
       WorkQueue& work = is_receive(out.opcode) ? pair->receive : pair->send;
       // With a shared receive queue there is nothing of its own to retire.
       if (work.memory != nullptr) work.retired.store(out.retired, std::memory_order_release);
+      if (out.status != attach::EntryStatus::success && pair->faults != nullptr &&
+          !is_receive(out.opcode)) {
+        pair->faults->correct(out);
+      }
     }
     queue.head.store(head, std::memory_order_relaxed);
     ring.head.value.store(head, std::memory_order_release);

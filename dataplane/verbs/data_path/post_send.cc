@@ -5,6 +5,7 @@
 
 #include "dataplane/verbs/abi/results.h"
 #include "dataplane/verbs/data_path/send_slot.h"
+#include "dataplane/verbs/data_path/watched_post.h"
 #include "dataplane/verbs/device/context.h"
 #include "dataplane/verbs/device/operations.h"
 
@@ -130,9 +131,9 @@ int put_request(QueuePair& pair, const ibv_send_wr& wr, std::uint32_t pending) {
   return put_data(queue, wr, slot);
 }
 
-}  // namespace
-
-int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
+// `publish(count)` hands requests to the service, under the lock; `ring()` tells it, without.
+template <class Publish, class Ring>
+int post(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, Publish publish, Ring ring) noexcept {
   QueuePair& pair = QueuePair::of(qp);
   if (!pair.context->usable() || !takes_sends(qp->state)) {
     *bad_wr = wr;
@@ -150,10 +151,26 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
       }
       ++pending;
     }
-    if (pending != 0) pair.send.publish(pending);
+    if (pending != 0) publish(pending);
   }
-  if (pending != 0) pair.context->ring(pair.send.doorbell);
+  if (pending != 0) ring();
   return result(error);
+}
+
+}  // namespace
+
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
+  QueuePair& pair = QueuePair::of(qp);
+  return post(
+      qp, wr, bad_wr, [&](std::uint32_t count) { pair.send.publish(count); },
+      [&] { pair.context->ring(pair.send.doorbell); });
+}
+
+int post_send_watched(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept {
+  WatchedPost watched(QueuePair::of(qp));
+  return post(
+      qp, wr, bad_wr, [&](std::uint32_t count) { watched.publish(count); },
+      [&] { watched.ring(); });
 }
 
 }  // namespace paceline::verbs

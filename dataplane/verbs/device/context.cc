@@ -9,6 +9,7 @@
 
 #include "dataplane/attach/few_processors.h"
 #include "dataplane/verbs/abi/results.h"
+#include "dataplane/verbs/device/operations.h"
 #include "dataplane/verbs/device/process_memory.h"
 
 namespace paceline::verbs {
@@ -61,14 +62,27 @@ void share_memory(Context& c) {
   if (c.shares_memory) memory.hold_with(reply.descriptors[0]);
 }
 
+// What paceline exec wants broken or checked. 0, or EINVAL where the environment makes no sense.
+int watch(Context& c) {
+  std::string error;
+  const std::string nic = c.nic.name.data();
+  c.faults = fault_injector_of_environment(c.device->settings.socket, nic, c.notices.get(), error);
+  if (error.empty()) c.order = order_check_of_environment(nic, error);
+  if (error.empty()) return 0;
+  say(error);
+  return EINVAL;
+}
+
 ibv_context* open_device(Device& device) {
   auto context = std::make_unique<Context>();
   context->device = &device;
   if (const int error = attach_to(*context); error != 0) return refuse(error);
+  if (const int error = watch(*context); error != 0) return refuse(error);
   share_memory(*context);
   context->spins = attach::few_processors() ? kSpinsCrowded : kSpinsAlone;
   set_operations(context->verbs);
   ibv_context& c = context->verbs.context;
+  if (context->watched()) c.ops.post_send = post_send_watched;
   c.device = &device.device;
   c.cmd_fd = context->session.descriptor();
   c.async_fd = context->notices.get();

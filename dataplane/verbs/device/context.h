@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/verbs/abi/abi.h"
 #include "dataplane/verbs/device/device.h"
+#include "dataplane/verbs/injection/fault_injector.h"
+#include "dataplane/verbs/injection/order_check.h"
 #include "dataplane/verbs/service_link/presence.h"
 #include "dataplane/verbs/service_link/session.h"
 
@@ -49,6 +52,11 @@ struct Context {
   std::vector<QueuePair*> queue_pairs;
   std::vector<SharedReceiveQueue*> shared_receive_queues;
   std::uint64_t next_cookie = 1;
+
+  // Only under paceline exec --fault, --reorder: else nothing of it is looked at per message.
+  std::unique_ptr<FaultInjector> faults;
+  std::unique_ptr<OrderCheck> order;
+  bool watched() const { return faults != nullptr || order != nullptr; }
 
   static Context& of(ibv_context* context) {
     return *reinterpret_cast<Context*>(reinterpret_cast<char*>(context) -

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -65,16 +66,59 @@ std::vector<attach::NicInfo> ask_for_nics(const Settings& settings) {
   return nics;
 }
 
+// The devices of the last list. As with the real library, a device that is still there is the same
+// object in the next list: librdmacm takes another one for a device that was plugged in.
+class Known {
+ public:
+  Device* get(const attach::NicInfo& nic, const Settings& settings, int index) {
+    for (Device* device : devices_) {
+      if (device->index != index || device->settings.socket != settings.socket) continue;
+      if (device->nic.name != nic.name || device->nic.guid != nic.guid) continue;
+      if (device->nic.gids == nic.gids && device->nic.rate_mbps == nic.rate_mbps) {
+        return hold(device);
+      }
+    }
+    return hold(make_device(nic, settings, index));
+  }
+  // After the last get() of a list: those that are in it stay.
+  void settle() {
+    std::swap(devices_, next_);
+    for (Device* device : next_) device->release();
+    next_.clear();
+  }
+  std::mutex mutex;
+
+ private:
+  // Once for the list that is being made, once for here.
+  Device* hold(Device* device) {
+    next_.reserve(next_.size() + 1);
+    if (std::find(devices_.begin(), devices_.end(), device) != devices_.end()) device->hold();
+    device->hold();
+    next_.push_back(device);
+    return device;
+  }
+  std::vector<Device*> devices_;
+  std::vector<Device*> next_;
+};
+
+Known& known_devices() {
+  static Known* const known = new Known;  // never freed: programs list devices until their very end
+  return *known;
+}
+
 ibv_device** make_list(int* count) {
   const Settings settings = read_settings();
   const std::vector<attach::NicInfo> nics = ask_for_nics(settings);
   auto list = std::make_unique<ibv_device*[]>(nics.size() + 1);
   int found = 0;
+  Known& known = known_devices();
+  const std::lock_guard hold(known.mutex);
   for (std::size_t i = 0; i < nics.size(); ++i) {
     if (!settings.nic.empty() && settings.nic != attach::text_of(nics[i].name)) continue;
     list[static_cast<std::size_t>(found++)] =
-        &make_device(nics[i], settings, static_cast<int>(i))->device;
+        &known.get(nics[i], settings, static_cast<int>(i))->device;
   }
+  known.settle();
   if (found == 0 && !nics.empty()) {
     say("the service has no NIC instance named " + settings.nic + " (PACELINE_NIC)");
   }

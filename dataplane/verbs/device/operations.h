@@ -12,6 +12,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept;
 int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept;
 // post_send.cc, post_receive.cc
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept;
+int post_send_watched(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) noexcept;
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept;
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) noexcept;
 

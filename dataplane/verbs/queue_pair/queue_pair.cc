@@ -131,6 +131,7 @@ QueuePair* make_pair(ibv_pd* pd, ibv_qp_init_attr& attr) {
     return refuse(error);
   }
   describe(*pair, pd, attr, made);
+  if (c.faults != nullptr) pair->faults = c.faults->for_pair(attr.qp_type == IBV_QPT_RC);
   attr.cap = pair->cap;
   join(attr.send_cq, *pair);
   if (attr.recv_cq != attr.send_cq) join(attr.recv_cq, *pair);
@@ -171,6 +172,7 @@ ibv_qp* make_extended_pair(ibv_context* context, ibv_qp_init_attr_ex& attr) {
 int destroy_pair(QueuePair* pair) {
   Context& c = *pair->context;
   ibv_qp& qp = pair->base();
+  if (pair->faults != nullptr) c.faults->alarm().cancel(pair);
   const int error = c.session.drop(attach::Operation::destroy_qp, qp.handle);
   if (error != 0 && error != EIO) return error;
   drop_pair(CompletionQueue::of(qp.send_cq), qp.qp_num, true);

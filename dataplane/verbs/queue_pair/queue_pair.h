@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/verbs/abi/abi.h"
+#include "dataplane/verbs/injection/pair_faults.h"
 #include "dataplane/verbs/queue_pair/work_queue.h"
 
 namespace paceline::verbs {
@@ -20,6 +22,7 @@ struct QueuePair {
   WorkQueue receive;  // none with a shared receive queue
   bool all_signaled = false;
   ibv_qp_cap cap{};
+  std::shared_ptr<PairFaults> faults;  // paceline exec --fault
 
   // ibv_wr_*: between wr_start and wr_complete, under send.lock.
   std::uint64_t send_operations = 0;  // enum ibv_qp_create_send_ops_flags; 0: made without

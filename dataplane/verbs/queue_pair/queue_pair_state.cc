@@ -90,6 +90,11 @@ int modify(QueuePair& pair, const ibv_qp_attr& attr, int mask) {
   // As the device capabilities say: queues do not grow, paths do not migrate.
   if ((mask & (IBV_QP_CAP | IBV_QP_ALT_PATH)) != 0) return EINVAL;
   ibv_qp& qp = pair.base();
+  const bool ends = attr.qp_state == IBV_QPS_RESET || attr.qp_state == IBV_QPS_ERR;
+  if (pair.faults != nullptr && (mask & IBV_QP_STATE) != 0 && ends) {
+    pair.faults->release_all(pair.send.header().tail);
+    pair.context->ring(pair.send.doorbell);
+  }
   const int error =
       pair.context->session.tell(attach::Operation::modify_qp, values_of(qp, attr, mask));
   if (error != 0) return error;

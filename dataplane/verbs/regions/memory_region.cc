@@ -48,6 +48,9 @@ int send_registration(Context& c, attach::Operation operation, attach::RegisterR
     const bool shared = c.shares_memory && held.extents().size() <= attach::kMaxExtents;
     extents = shared ? held.extents() : std::vector<attach::Extent>{held.by_copy()};
   }
+  if (c.order != nullptr) {
+    for (attach::Extent& e : extents) c.order->mark(e);
+  }
   request.extents = static_cast<std::uint32_t>(extents.size());
   attach::Message body;
   body.append(request);

@@ -54,7 +54,6 @@ int CmId::claim(const NicBook& nics, PortTable& ports, const SocketAddress& addr
   claim.own_family_only = options_.own_family_only;
   std::optional<std::size_t> nic;
   if (!address.any()) {
-    if (address.loopback()) return ENODEV;
     nic = nics.owner(address.ip);
     if (!nic || !sees(seen_, *nic)) return EADDRNOTAVAIL;
     if (space_ == PortSpace::ipoib) return EINVAL;  // IP over InfiniBand
@@ -94,7 +93,7 @@ int CmId::resolve_address(const NicBook& nics, PortTable& ports, const SocketAdd
   if (state_ != State::bound) return EINVAL;
   if (source_.family != destination.family) return EINVAL;
   SocketAddress to = destination;
-  // Like Linux, takes the unspecified address for this host.
+  // Like Linux, takes the unspecified address and those of the loopback for this host.
   if (to.any()) {
     if (const auto own = nics.first(nic_ ? nic_ : seen_, to.v4())) {
       to.ip = *nics.address_of(*own, to.v4());

@@ -26,9 +26,10 @@ struct SocketAddress {
   std::uint64_t service = 0;  // kAfIb: the service id, as a number
 
   bool none() const { return family == 0; }
-  bool any() const { return ip.is_unspecified(); }
+  // Of no NIC in particular. Linux's rdma_cm takes addresses of the loopback interface for that,
+  // too (cma_any_addr).
+  bool any() const { return ip.is_unspecified() || loopback(); }
   bool v4() const { return family == AF_INET; }
-  // Belongs to the machine itself, not to a NIC.
   bool loopback() const {
     if (ip.is_v4()) return ip.v4_value() >> 24 == 127;
     return ip.high() == 0 && ip.low() == 1;
