@@ -172,6 +172,7 @@ std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& 
   network["delivered_packets"] = n.delivered_packets;
   network["delivered_bytes"] = n.delivered_bytes;
   network["marked_packets"] = n.marked_packets;
+  network["notices"] = n.notices;
   network["trimmed_packets"] = n.trimmed_packets;
   network["trimmed_bytes"] = n.trimmed_bytes;
   network["corrupted_packets"] = n.corrupted_packets;

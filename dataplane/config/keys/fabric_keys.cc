@@ -333,6 +333,28 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .min = 4,
      .max = 7,
      .meaning = "Traffic class of trimmed packets; ahead of data, never trimmed or paused."},
+    {.path = "fabric.notice.enabled",
+     .field = PACELINE_FIELD(fabric.notice.enabled),
+     .meaning = "Switches notify the sources of sampled packets that ask for it, for "
+                "switch-notified, instead of marking them."},
+    {.path = "fabric.notice.set_point",
+     .form = Form::bytes,
+     .field = PACELINE_FIELD(fabric.notice.set_point_bytes),
+     .min = 0,
+     .max = 64 * kGiB,
+     .meaning = "Queue that notices steer to. 0 = `ecn.kmin` of the port."},
+    {.path = "fabric.notice.weight",
+     .field = PACELINE_FIELD(fabric.notice.weight),
+     .min = 0,
+     .max = 16,
+     .meaning = "Weight of the queue's growth between samples against its excess."},
+    {.path = "fabric.notice.sample",
+     .form = Form::bytes,
+     .field = PACELINE_FIELD(fabric.notice.sample_bytes),
+     .min = 10000,
+     .max = kGiB,
+     .meaning = "A queue samples a packet every so many bytes, up to eight times as often when "
+                "congested."},
 });
 
 }  // namespace
