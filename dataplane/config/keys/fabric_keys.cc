@@ -335,8 +335,7 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .meaning = "Traffic class of trimmed packets; ahead of data, never trimmed or paused."},
     {.path = "fabric.notice.enabled",
      .field = PACELINE_FIELD(fabric.notice.enabled),
-     .meaning = "Switches notify the sources of sampled packets that ask for it, for "
-                "switch-notified, instead of marking them."},
+     .meaning = "Switches notify sources that ask for it (switch-notified), and do not mark them."},
     {.path = "fabric.notice.set_point",
      .form = Form::bytes,
      .field = PACELINE_FIELD(fabric.notice.set_point_bytes),
@@ -347,14 +346,13 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(fabric.notice.weight),
      .min = 0,
      .max = 16,
-     .meaning = "Weight of the queue's growth between samples against its excess."},
+     .meaning = "Weight of the queue's growth against its excess."},
     {.path = "fabric.notice.sample",
      .form = Form::bytes,
      .field = PACELINE_FIELD(fabric.notice.sample_bytes),
      .min = 10000,
      .max = kGiB,
-     .meaning = "A queue samples a packet every so many bytes, up to eight times as often when "
-                "congested."},
+     .meaning = "Bytes between samples of a queue, an eighth at full feedback."},
 });
 
 }  // namespace

@@ -153,6 +153,18 @@ TEST_CASE("notices: without a set point of its own a port has that of its marks"
   CHECK(implied.net().stats().notices == given.net().stats().notices);
 }
 
+TEST_CASE("notices: a link that begins to lose packets goes on being sampled") {
+  FabricSpec spec = notifying_star();
+  for (std::uint32_t link = 0; link < 3; ++link) {
+    spec.events.push_back(
+        {.at = Picos{0}, .link = link, .action = LinkAction::loss, .probability = 1e-9});
+  }
+  Lab lab(spec);
+  send_both(lab, Ecn::ect1, 100);
+  REQUIRE(lab.run());
+  CHECK(lab.net().stats().notices > 10);
+}
+
 TEST_CASE("notices: a fabric whose set point is nothing is refused") {
   FabricSpec spec = notifying_star();
   spec.notice.set_point_bytes = 0;
