@@ -6,6 +6,7 @@
 #include "dataplane/wire/extensions/control.h"
 #include "dataplane/wire/extensions/int_record.h"
 #include "dataplane/wire/headers/dscp.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline::fabric {
 
@@ -45,6 +46,7 @@ void build_notice(const wire::ParsedPacket& sampled, const NoticeMessage& messag
   out.digest = 0;
   out.traffic_class = kControlClass;
   out.ecn = Ecn::not_ect;
+  out.icrc = wire::icrc(out.header_view(), header.l3_offset, {});
 }
 
 }  // namespace
