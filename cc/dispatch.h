@@ -17,6 +17,7 @@
 #include "cc/plugin/call.h"
 #include "cc/rate/dcqcn.h"
 #include "cc/rate/fixed.h"
+#include "cc/rate/switch_notified.h"
 #include "cc/rate/timely.h"
 #include "cc/registry.h"
 #include "cc/sird/sird.h"
@@ -125,6 +126,9 @@ inline void with_algorithm(AlgorithmId id, Visitor&& visit) {
       return;
     case AlgorithmId::homa:
       visit.template operator()<Homa>();
+      return;
+    case AlgorithmId::switch_notified:
+      visit.template operator()<SwitchNotified>();
       return;
   }
   visit.template operator()<PluginAlgorithm>();

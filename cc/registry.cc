@@ -12,6 +12,7 @@
 #include "cc/plugin/plugin.h"
 #include "cc/rate/dcqcn.h"
 #include "cc/rate/fixed.h"
+#include "cc/rate/switch_notified.h"
 #include "cc/rate/timely.h"
 #include "cc/sird/sird.h"
 #include "cc/window/dctcp.h"
@@ -29,9 +30,9 @@ namespace {
 // that it is there.
 struct Registry {
   std::array<AlgorithmInfo, kAlgorithms + kMaxPlugins> infos{
-      Fixed::info(), Dcqcn::info(),         cadence_info(), Swift::info(), Timely::info(),
-      Dctcp::info(), ThetaPowerTcp::info(), Nscc::info(),   Hpcc::info(),  PowerTcp::info(),
-      eqds_info(),   Sird::info(),          Homa::info()};
+      Fixed::info(), Dcqcn::info(),         cadence_info(), Swift::info(),         Timely::info(),
+      Dctcp::info(), ThetaPowerTcp::info(), Nscc::info(),   Hpcc::info(),          PowerTcp::info(),
+      eqds_info(),   Sird::info(),          Homa::info(),   SwitchNotified::info()};
   std::array<std::unique_ptr<plugin::Plugin>, kMaxPlugins> plugins;
   std::atomic<unsigned> plugin_count{0};
   std::atomic_flag adding;

@@ -457,7 +457,7 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
     case Signal::tick:
       if (e.peer_count_hint != 0) s.peer_count_hint = e.peer_count_hint;
       break;
-    default:  // cnp: not asked for
+    default:  // cnp, notice: not asked for
       break;
   }
 

@@ -256,6 +256,7 @@ void Eqds::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       break;
     case Signal::ack:
     case Signal::cnp:
+    case Signal::notice:
     case Signal::tick:
       break;
   }

@@ -39,8 +39,9 @@ enum class AlgorithmId : std::uint8_t {
   eqds = 10,
   sird = 11,
   homa = 12,
+  switch_notified = 13,
 };
-inline constexpr unsigned kAlgorithms = 13;
+inline constexpr unsigned kAlgorithms = 14;
 
 // Plug-ins have the ids behind those, in the order in which they were loaded.
 inline constexpr unsigned kMaxPlugins = 16;
@@ -56,6 +57,7 @@ struct PortFacts {
   std::uint32_t full_packet_bytes = 0;  // the same on the wire
   std::uint32_t base_rtt_ns = 0;        // unloaded round trip of a full packet and its ACK
   bool telemetry = false;               // switches record, and XACKs bring the records back
+  bool notices = false;                 // switches notify senders that ask for it
   std::uint8_t planes = 1;              // links that the packets of a context use in turn
 };
 
@@ -79,9 +81,21 @@ struct AlgorithmInfo {
 inline constexpr std::string_view kTelemetryNeeds =
     "in-band telemetry: fabric.int = true in an emulated fabric, transport.reliability = "
     "\"selective\", and transport.peers not \"roce\"";
+inline constexpr std::string_view kNoticesNeed =
+    "switches that notify senders: fabric.notice.enabled = true in an emulated fabric";
 // Cannot work without what switches record on the way.
 constexpr bool needs_telemetry(const AlgorithmInfo& info) {
   return (info.wants & kWantsTelemetry) != 0;
+}
+// Cannot work without switches that notify the sender.
+constexpr bool needs_notices(const AlgorithmInfo& info) {
+  return (info.wants & signal_bit(Signal::notice)) != 0;
+}
+// What of that is not there; empty: nothing.
+constexpr std::string_view unmet_need(const AlgorithmInfo& info, const PortFacts& facts) {
+  if (needs_telemetry(info) && !facts.telemetry) return kTelemetryNeeds;
+  if (needs_notices(info) && !facts.notices) return kNoticesNeed;
+  return {};
 }
 
 }  // namespace paceline::cc

@@ -19,6 +19,7 @@ enum class Signal : std::uint8_t {
   timeout,      // retransmission timer expired
   cnp,          // congestion notification packet
   grant,        // *grant is valid
+  notice,       // a switch tells of its queue: feedback
   message = 7,  // new work was posted: message_bytes
   idle,         // backlog reached 0: the last byte was sent
   tick,         // wake_at or wake_bytes was reached
@@ -59,6 +60,8 @@ struct Event {
   // Signal::start, and a tick when it has changed: what the peer's port said of the number of peers
   // that have connections to it (peer_count_hint_of); 0 = nothing.
   std::uint8_t peer_count_hint = 0;
+  // Signal::notice: how congested the queue is, 1 to kMostFeedback.
+  std::uint8_t feedback = 0;
   const GrantMessage* grant = nullptr;
   const void* reserved = nullptr;  // plug-ins have the same layout (plugin/call.cc)
   const UplinkShare* share = nullptr;

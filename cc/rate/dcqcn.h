@@ -27,8 +27,8 @@
 #include <type_traits>
 
 #include "cc/interface/algorithm.h"
-#include "cc/rate/dcqcn_increase.h"
 #include "cc/rate/rate_window.h"
+#include "cc/rate/recovery.h"
 
 namespace paceline::cc {
 
@@ -56,15 +56,10 @@ class Dcqcn {
     kParams
   };
 
-  struct Params {
-    dcqcn::IncreaseParams increase;
-    std::uint64_t byte_counter = 0;        // bytes per byte-counter stage; 0 = counter off
-    std::uint64_t min_rate_bps = 0;        // >= 1
-    std::uint64_t start_rate_bps = 0;      // of a new context
+  struct Params : RecoveryParams {
     std::uint64_t first_cnp_rate_bps = 0;  // 0 = none
     std::int64_t alpha_period_ns = 0;      // >= 1
     std::int64_t decrease_period_ns = 0;   // 0 = every CNP cuts
-    std::int64_t increase_timer_ns = 0;    // >= 1
     double alpha_gain = 0;
     double initial_alpha = 0;
     double min_decrease_factor = 0;  // rate after a cut / rate before, at least
@@ -75,10 +70,7 @@ class Dcqcn {
   };
 
   // One context. Times are nanoseconds; kNeverNanos.count where nothing is due.
-  struct State {
-    dcqcn::Rates rates;              // current and target rate, increase stages
-    std::uint64_t byte_count = 0;    // sent since the last byte-counter stage
-    std::int64_t increase_at = 0;    // next expiry of the increase timer
+  struct State : Recovery {
     std::int64_t cut_at = 0;         // rate cut that is already decided
     std::int64_t decrease_from = 0;  // sampled: origin of the checks; else: the last cut
     std::int64_t alpha_at = 0;       // alpha_ holds up to this instant

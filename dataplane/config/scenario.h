@@ -45,6 +45,13 @@ struct TrimConfig {
   std::uint32_t to_class = 7;              // where what is left of them goes on
 };
 
+struct NoticeConfig {  // switches notify sources
+  bool enabled = false;
+  std::uint64_t set_point_bytes = 0;  // queue to stay at; 0: kmin of the port's curve
+  double weight = 2;                  // of its growth against its length
+  std::uint64_t sample_bytes = 150'000;
+};
+
 struct LinkSpec {              // one full-duplex link of an explicit topology
   std::uint32_t a = 0, b = 0;  // node numbers: hosts first, then switches
   Rate rate{};
@@ -85,6 +92,7 @@ struct FabricConfig {
   CreditConfig credit;
   bool telemetry = false;  // switches record on data that asks for it (key: int)
   TrimConfig trim;
+  NoticeConfig notice;
   std::uint64_t drop_control_ppm = 0;            // loses this share of GRANT/REQUEST/HELLO (tests)
   double loss = 0;                               // random loss of any packet, per link
   double corrupt = 0;                            // likewise; the packet arrives and fails its check

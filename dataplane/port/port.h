@@ -37,6 +37,7 @@ struct PortInfo {
   std::uint16_t tx_burst = 1;      // packets worth offering in one call of tx
   bool computes_icrc = false;      // nobody looks at Packet::icrc; else the engine fills and checks
   bool telemetry = false;          // packets are LongPackets, and switches fill their tails
+  bool notices = false;            // switches notify the senders of packets with Ecn::ect1
   // Packets may refer to the sender's memory: nothing changes a payload on the way, and
   // PacketPool::end_loans() finds all that do, also those that have left.
   bool lends_payload = false;

@@ -68,7 +68,8 @@ struct EngineCounters {
   // Congestion control.
   std::uint64_t cnps_sent = 0;
   std::uint64_t cnps_received = 0;
-  std::uint64_t hellos_sent = 0;  // answers included
+  std::uint64_t notices_received = 0;  // of switches
+  std::uint64_t hellos_sent = 0;       // answers included
   std::uint64_t hellos_received = 0;
   std::uint64_t requests_sent = 0;
   std::uint64_t requests_received = 0;
@@ -176,6 +177,7 @@ inline constexpr auto kCounters = std::to_array<CounterName>({
     PACELINE_COUNTER(cq_overflows),
     PACELINE_COUNTER(cnps_sent),
     PACELINE_COUNTER(cnps_received),
+    PACELINE_COUNTER(notices_received),
     PACELINE_COUNTER(hellos_sent),
     PACELINE_COUNTER(hellos_received),
     PACELINE_COUNTER(requests_sent),
@@ -274,7 +276,7 @@ constexpr void for_each_undelivered(const EngineCounters& counters, Visit&& visi
 // with control switched off counts all control messages as ignored.
 constexpr std::uint64_t packets_accounted(const EngineCounters& c, bool speaks_control) {
   std::uint64_t sum = c.rx_data_packets + (c.acks_received - c.atomic_answers) +
-                      (c.cnps_received - c.becns_received);
+                      (c.cnps_received - c.becns_received) + c.notices_received;
   sum += speaks_control ? c.hellos_received + c.requests_received + c.grants_received
                         : c.control_ignored;
   for_each_undelivered(c, [&](std::string_view, std::uint64_t count) { sum += count; });

@@ -53,6 +53,7 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"cq_overflows", "messages", counter, "completions that found the queue full"},
     {"cnps_sent", "packets", counter, "congestion notification packets sent"},
     {"cnps_received", "packets", counter, "congestion notification packets received"},
+    {"notices_received", "packets", counter, "notices of switches received"},
     {"hellos_sent", "packets", counter, "HELLO messages sent, answers included"},
     {"hellos_received", "packets", counter, "HELLO messages received"},
     {"requests_sent", "packets", counter, "REQUEST messages sent"},

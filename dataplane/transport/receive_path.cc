@@ -201,6 +201,18 @@ void ReceivePath::receive_trimmed(const Packet& packet) {
 }
 
 void ReceivePath::receive_control(const wire::ParsedPacket& parsed, const Packet& packet) {
+  if (parsed.properties.operation ==
+      wire::Operation::notice) {  // of a switch, whatever peers speak
+    NoticeMessage notice;
+    const wire::ParseError error =
+        wire::parse_control(wire::control_body(packet.header_view(), parsed), notice);
+    if (error == wire::ParseError::ok) {
+      congestion_.on_notice(parsed.source, notice);
+    } else {
+      core_.count_malformed(error);
+    }
+    return;
+  }
   if (!core_.config.speak_control) {
     ++core_.counters.control_ignored;
     return;

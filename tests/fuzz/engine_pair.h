@@ -105,6 +105,7 @@ class EnginePair {
     info.payload_room = kMtu + 64;
     info.tx_burst = 4;
     info.telemetry = telemetry;
+    info.notices = algorithm == cc::AlgorithmId::switch_notified;
     transport::EngineConfig config;
     config.payload_mtu = kMtu;
     config.base_rtt_ns = 1300;

@@ -97,6 +97,16 @@ class ForgedPackets {
     const auto traffic_class =
         static_cast<std::uint8_t>(in_.byte() % 2 == 0 ? kDefaultDataClass : 1);
     std::size_t bytes = 0;
+    if ((kind & 0x1CU) == 0x1CU) {
+      NoticeMessage m;
+      m.traffic_class = traffic_class;
+      m.feedback = static_cast<std::uint8_t>(1 + in_.byte() % kMostFeedback);
+      m.dest_qpn = in_.byte() < 200 ? at_.other().qp[in_.byte() % End::kSlots]
+                                    : in_.word() & wire::kMaxQpn;
+      bytes = wire::build_control(header, out, sequence, m);
+      finish(*packet, bytes);
+      return packet;
+    }
     switch (kind % 3) {
       case 0: {
         HelloMessage m;

@@ -264,7 +264,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using cc::AlgorithmId;
   constexpr AlgorithmId kAlgorithms[4][4] = {
       {AlgorithmId::fixed, AlgorithmId::dcqcn, AlgorithmId::cadence, AlgorithmId::cadence},
-      {AlgorithmId::fixed, AlgorithmId::dcqcn, AlgorithmId::cadence, AlgorithmId::eqds},
+      {AlgorithmId::switch_notified, AlgorithmId::dcqcn, AlgorithmId::cadence, AlgorithmId::eqds},
       {AlgorithmId::hpcc, AlgorithmId::powertcp, AlgorithmId::hpcc, AlgorithmId::powertcp},
       {AlgorithmId::nscc, AlgorithmId::sird, AlgorithmId::homa, AlgorithmId::swift}};
   const bool telemetry = how >> 6 == 2;

@@ -39,16 +39,24 @@ constexpr Promise kPromises[] = {
      "B less what is under way: messages above UnschT ask first", 0.98, 0.02},
     {"homa", "fallback = \"dcqcn\", fallback_profile = \"paper\"", "", 59e3, 530e3,
      "all begin with a path's bytes; ten paths may be on their way, one of them is", 0.1, 0.05},
+    {"switch-notified", "", "", 0.75e6, 0, "line rate until notices have come, no window", 0.95,
+     0.1},
 };
 
-// What a scenario needs for its algorithm: switches that record, and XACKs that bring it back.
-std::string with_telemetry(std::string toml) {
-  const bool needed =
-      std::any_of(cc::algorithms().begin(), cc::algorithms().end(), [&](const auto& algorithm) {
-        const std::string line = "algorithm = \"" + std::string(algorithm.name) + "\"";
-        return cc::needs_telemetry(algorithm) && toml.find(line) != std::string::npos;
-      });
-  if (!needed) return toml;
+// What a scenario needs for its algorithm: switches that notify, or switches that record and XACKs
+// that bring it back.
+std::string with_needs(std::string toml) {
+  const auto any_that = [&toml](auto needs) {
+    return std::any_of(
+        cc::algorithms().begin(), cc::algorithms().end(), [&](const cc::AlgorithmInfo& algorithm) {
+          const std::string line = "algorithm = \"" + std::string(algorithm.name) + "\"";
+          return needs(algorithm) && toml.find(line) != std::string::npos;
+        });
+  };
+  if (any_that(cc::needs_notices)) {
+    toml.replace(toml.find("[fabric]\n"), 9, "[fabric]\nnotice = { enabled = true }\n");
+  }
+  if (!any_that(cc::needs_telemetry)) return toml;
   toml.replace(toml.find("[fabric]\n"), 9, "[fabric]\nint = true\n");
   const std::string transport = "transport = { ";
   const std::string selective = "reliability = \"selective\"";
@@ -93,7 +101,7 @@ Outcome settle(const std::string& toml, WorldOptions options) {
     }
     out.sent.push_back(std::move(sent));
   };
-  VirtualWorld world = world_of(with_telemetry(toml), options);
+  VirtualWorld world = world_of(with_needs(toml), options);
   REQUIRE(world.run() == RunEnd::completed);
   REQUIRE(broken_law(world) == "");
   REQUIRE(world.messages_failed() == 0);

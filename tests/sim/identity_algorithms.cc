@@ -40,15 +40,17 @@ std::vector<World> algorithm_worlds() {
   std::uint64_t seed = 100;
   for (const char* const algorithm :
        {"fixed", "dcqcn", "cadence", "swift", "timely", "dctcp", "theta-powertcp", "nscc", "hpcc",
-        "powertcp", "eqds", "sird", "homa"}) {
+        "powertcp", "eqds", "sird", "homa", "switch-notified"}) {
     const bool telemetry = std::string(algorithm) == "hpcc" || std::string(algorithm) == "powertcp";
+    const bool notices = std::string(algorithm) == "switch-notified";
     for (const Repair& repair : repairs) {
       ++seed;
       if (telemetry && !repair.selective) continue;  // telemetry comes back in XACKs
       World w;
       w.name = std::string("algorithm/") + algorithm + "_" + repair.name;
       w.toml = "seed = " + std::to_string(seed) + "\n" + cc_line(algorithm) +
-               transport_line(repair.transport) + fabric + (telemetry ? "int = true\n" : "") + work;
+               transport_line(repair.transport) + fabric + (telemetry ? "int = true\n" : "") +
+               (notices ? "notice = { enabled = true }\n" : "") + work;
       out.push_back(w);
     }
   }

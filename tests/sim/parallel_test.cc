@@ -212,6 +212,14 @@ TEST_CASE("threads: what switches record crosses between parts", "[parallel]") {
   }
 }
 
+TEST_CASE("threads: notices of switches cross between parts", "[parallel]") {
+  const std::string notified =
+      "cc = { algorithm = \"switch-notified\" }\ntransport = { retransmit_timeout = \"100us\" }\n" +
+      kFatTree + "notice = { enabled = true }\n";
+  CHECK(same_with_any_number(notified + kIncast).stats.notices > 0);
+  CHECK(same_with_any_number(notified + kShallowLossy + kAllToAll).stats.notices > 0);
+}
+
 TEST_CASE("threads: departures decided at their time", "[parallel]") {
   same_with_any_number(kDcqcnPaper + kFatTree + kShallow + kPermutation, RunEnd::completed, {2},
                        true);

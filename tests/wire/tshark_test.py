@@ -45,6 +45,8 @@ RUNS = {
                  "fabric.duplicate=0.01", "fabric.reorder=0.02"),
     "pauses": ("cc.algorithm=fixed", "fabric.buffer=200kB", "fabric.pfc.headroom=4kB",
                "fabric.pfc.reserve=1kB"),
+    "notified": ("cc.algorithm=switch-notified", "fabric.notice.enabled=true",
+                 "fabric.notice.sample=10kB"),
 }
 FIELDS = ("frame.comment", "frame.interface_name", "frame.packet_flags_direction", "frame.time_epoch",
           "_ws.expert.severity", "ip.src", "ip.len", "infiniband.bth.opcode",
@@ -117,7 +119,7 @@ class Captures(unittest.TestCase):
                 self.assertEqual(len(packets), sum(mine.values()))
                 seen += mine
         for label in ("RC WRITE First", "RC WRITE Middle", "RC WRITE Last", "RC ACK", "CNP", "HELLO",
-                      "REQUEST", "GRANT", "PFC"):
+                      "REQUEST", "GRANT", "NOTICE", "PFC"):
             self.assertGreater(seen[label], 0, label)
 
     def test_every_verb(self):

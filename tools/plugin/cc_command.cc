@@ -78,7 +78,9 @@ std::string text_of(const cc::AlgorithmInfo& info, const std::vector<double>& va
   std::string text = sentence(fmt::format("{}: {}", info.name, info.summary));
   text += fmt::format("{}, one context per {}, ECN echo {}{}\n", kind_name(info),
                       key_name(info.key), echo_name(info.echo),
-                      cc::needs_telemetry(info) ? ", needs telemetry of switches" : "");
+                      cc::needs_telemetry(info) ? ", needs telemetry of switches"
+                      : cc::needs_notices(info) ? ", needs switches that notify"
+                                                : "");
   text += sentence(fmt::format("profiles: {}", fmt::join(profile_names(info), ", ")));
   const cc::Profile* const found = cc::find_profile(info, profile);
   text += sentence(fmt::format("values of profile {}, link {} Mb/s{}", profile,

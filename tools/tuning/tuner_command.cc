@@ -44,6 +44,7 @@ config::Read<TunerTask> read_tuner_task(const TunerInput& options) {
   cc::PortFacts facts;
   facts.link_rate = scenario.fabric.rate;
   facts.telemetry = config::has_telemetry(scenario);
+  facts.notices = scenario.fabric.notice.enabled;
   std::string error;
   task.champion =
       resolve_cc(scenario.cc.algorithm, scenario.cc.profile, scenario.cc.params, facts, error);

@@ -110,4 +110,17 @@ struct GrantMessage {
   std::uint32_t receiver_hold_ns = 0;   // time between that request and this grant
 };
 
+// Switch -> sender of a packet that it has sampled in a queue (QCN's congestion notification).
+inline constexpr std::uint8_t kMostFeedback = 63;
+struct NoticeMessage {
+  std::uint8_t feedback = 0;       // 1 to kMostFeedback
+  std::uint8_t traffic_class = 0;  // of the sampled packet, as is:
+  std::uint32_t dest_qpn = 0;
+  // The queue beyond its set point, and its growth since the last sample; bytes, in steps of
+  // kNoticeUnit, as far as 16 bits go.
+  std::int32_t excess_bytes = 0;
+  std::int32_t growth_bytes = 0;
+};
+inline constexpr std::int32_t kNoticeUnit = 64;
+
 }  // namespace paceline

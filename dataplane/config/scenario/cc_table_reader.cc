@@ -68,8 +68,8 @@ class CcReader {
     std::vector<std::string_view> names;
     for (const cc::AlgorithmInfo& a : context_.algorithms) {
       // The fallback runs towards peers that send no control messages, so it has no telemetry
-      // either.
-      if (reactive && (a.proactive || cc::needs_telemetry(a))) continue;
+      // either; and it must run in every fabric.
+      if (reactive && (a.proactive || cc::needs_telemetry(a) || cc::needs_notices(a))) continue;
       names.push_back(a.name);
       if (a.name == target) return &a;
     }

@@ -117,6 +117,10 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.trim.enabled = from.trim.enabled;
   spec.trim.threshold_bytes = from.trim.threshold_bytes;
   spec.trim.to_class = static_cast<std::uint8_t>(from.trim.to_class);
+  spec.notice.enabled = from.notice.enabled;
+  spec.notice.set_point_bytes = from.notice.set_point_bytes;
+  spec.notice.weight = from.notice.weight;
+  spec.notice.sample_bytes = from.notice.sample_bytes;
   spec.wire = wire_accounting(from);
   spec.telemetry = from.telemetry;
   spec.drop_control_ppm = static_cast<std::uint32_t>(from.drop_control_ppm);
@@ -138,8 +142,8 @@ std::vector<double> resolve_cc(const std::string& algorithm, const std::string& 
              std::string(cc::nearest_algorithm(algorithm)) + "'";
     return {};
   }
-  if (cc::needs_telemetry(*info) && !facts.telemetry) {
-    error += algorithm + " needs " + std::string(cc::kTelemetryNeeds);
+  if (const auto need = cc::unmet_need(*info, facts); !need.empty()) {
+    error += algorithm + " needs " + std::string(need);
     return {};
   }
   std::vector<cc::ParamOverride> overrides;
@@ -253,6 +257,7 @@ WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
   facts.full_packet_bytes = static_cast<std::uint32_t>(
       clock.wire_bytes(2 * std::uint64_t{facts.mtu_bytes}) - clock.wire_bytes(facts.mtu_bytes));
   facts.telemetry = config::has_telemetry(scenario);
+  facts.notices = scenario.fabric.notice.enabled;
   if (ports > 1) {
     // A packet that finds its plane busy does not keep the others waiting.
     plan.fabric.transmit_ahead = serialization_time(

@@ -34,6 +34,7 @@ FabricState::FabricState(const FabricSpec& of, Topology& paths_of, PacketPool& p
       pauses(wire.size()),
       taps(spec.links.size()) {
   if (spec.credit.enabled) credits = std::make_unique<CreditFlow>(spec, wire, pauses, stats);
+  if (spec.notice.enabled) points = std::make_unique<CongestionPoints>(spec);
   for (Link& link : wire.all()) impairments.mark(link);
   build_switches();
   build_egresses();
@@ -79,6 +80,11 @@ void FabricState::build_egresses() {
       link.egress = queues.add(link.id, index, static_cast<std::uint16_t>(port),
                                (link.to & Link::kToSwitch) == 0);
       if (spec.telemetry) link.impaired = static_cast<std::uint8_t>(link.impaired | Link::kRecords);
+      if (points != nullptr) {
+        const std::uint64_t own = spec.notice.set_point_bytes;
+        points->add(own != 0 ? own : queues.kmin(link.egress));
+        link.impaired = static_cast<std::uint8_t>(link.impaired | Link::kSampled);
+      }
       wire[link.id ^ 1U].to_port = static_cast<std::uint16_t>(port);
     }
   }
@@ -93,7 +99,10 @@ void FabricState::gather(const FabricState& other) {
       wire.take_over(other.wire, id);
       impairments.take_over(other.impairments, id);
       pauses.take_over(other.pauses, id);
-      if (link.egress != Link::kNoEgress) queues.take_over(other.queues, link.egress);
+      if (link.egress != Link::kNoEgress) {
+        queues.take_over(other.queues, link.egress);
+        if (points != nullptr) points->take_over(*other.points, link.egress);
+      }
       if (credits != nullptr) credits->take_over(*other.credits, id);
     }
     link.notable = static_cast<std::uint8_t>(link.notable & (Link::kTapped | Link::kGrants));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/containers/event_wheel.h"
+#include "dataplane/fabric/switching/congestion_points.h"
 #include "dataplane/fabric/switching/credit_flow.h"
 #include "dataplane/fabric/switching/egress_queues.h"
 #include "dataplane/fabric/switching/path_chooser.h"
@@ -45,9 +46,10 @@ struct FabricState {
   Impairments impairments;
   PauseTimes pauses;
   LinkTaps taps;
-  std::unique_ptr<CreditFlow> credits;  // where these rule
-  std::uint64_t foreign_events = 0;     // Network::foreign_events
-  std::uint64_t idle_events = 0;        // Network::idle_events
+  std::unique_ptr<CreditFlow> credits;       // where these rule
+  std::unique_ptr<CongestionPoints> points;  // where switches notify
+  std::uint64_t foreign_events = 0;          // Network::foreign_events
+  std::uint64_t idle_events = 0;             // Network::idle_events
 
  private:
   void build_switches();

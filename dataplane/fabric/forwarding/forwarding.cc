@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cassert>
 
+#include "dataplane/wire/extensions/control.h"
 #include "dataplane/wire/extensions/int_record.h"
+#include "dataplane/wire/headers/dscp.h"
+#include "dataplane/wire/packet/icrc.h"
 
 namespace paceline::fabric {
 
@@ -20,6 +23,30 @@ void record(const Egress& egress, Rate rate, Packet& packet, Picos start) {
   wire::store_int_record(tail_of(packet) + packet.records * wire::kIntRecordBytes, hop);
   packet.records = (packet.records + 1U) & 7U;
   packet.path = (packet.path * 5U + (egress.link * 0x9E37'79B1U >> 19)) & 0x1FFFU;
+}
+
+// To the source of the sampled packet, from its destination, for a switch has no address.
+void build_notice(const wire::ParsedPacket& sampled, const NoticeMessage& message, Packet& out) {
+  wire::FlowAddressing back;
+  back.source_mac = sampled.destination_mac;
+  back.destination_mac = sampled.source_mac;
+  back.source = sampled.destination;
+  back.destination = sampled.source;
+  back.udp_source_port = sampled.udp_source_port;
+  back.dscp = wire::kDefaultDscpMap.dscp(kControlClass);
+  back.ecn = Ecn::not_ect;
+  back.pkey = sampled.pkey;
+  if (sampled.has_vlan) back.vlan_tci = sampled.vlan_tci;
+  const wire::HeaderTemplate header = wire::make_header_template(back);
+  out.header_bytes = static_cast<std::uint16_t>(
+      wire::build_control(header, wire::HeaderBuffer{out.header}, Psn{}, message));
+  out.bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+  out.payload_bytes = 0;
+  out.payload_kind = PayloadKind::none;
+  out.digest = 0;
+  out.traffic_class = kControlClass;
+  out.ecn = Ecn::not_ect;
+  out.icrc = wire::icrc(out.header_view(), header.l3_offset, {});
 }
 
 }  // namespace
@@ -353,8 +380,49 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     pause_if_due(sw, in.to_port, packet->traffic_class, now);
   }
-  if (out.exact || (out.impaired & ~Link::kHarmless) != 0) [[unlikely]]
+  if (out.exact || (out.impaired & ~Link::kHarmless) != 0) [[unlikely]] {
     state_.wire.reschedule(out);
+    if ((out.impaired & Link::kSampled) != 0) notify_if_due(sw, egress, in, *packet, now);
+  }
+}
+
+// The packet has joined this queue. If it is sampled there and the queue is too long, or about to
+// be, its source is told: the notice takes the next hop to it from here, ahead of data.
+void Forwarding::notify_if_due(Switch& sw, const Egress& egress, const Link& in,
+                               const Packet& packet, Picos now) {
+  NoticeMessage message;
+  const bool sampled =
+      state_.points->sample(state_.wire[egress.link].egress, packet.traffic_class,
+                            packet.wire_bytes, egress.queues[packet.traffic_class].bytes, message);
+  if (!sampled || message.feedback == 0 || packet.ecn != Ecn::ect1) return;
+  wire::ParsedPacket parsed;
+  if (wire::parse_headers(packet.header_view(), packet.payload_bytes, {false, false}, parsed) !=
+      wire::ParseError::ok) {
+    return;
+  }
+  message.dest_qpn = parsed.dest_qpn;
+  Packet* const notice = state_.pool.alloc();
+  if (notice == nullptr) return;
+  build_notice(parsed, message, *notice);
+  intake_.prepare(*notice);
+  // The source by the plane that the packet came by.
+  const std::uint32_t nics = state_.spec.nics();
+  if (notice->route < nics) notice->route += packet.route / nics * nics;
+  ++state_.stats.notices;
+  ++state_.stats.injected_packets;
+  state_.stats.injected_bytes += notice->wire_bytes;
+  const NextHop hop = notice->route < state_.host_count
+                          ? state_.topology.next_hop(egress.switch_index, notice->route)
+                          : NextHop{};
+  if (hop.count == 0) {
+    drop(notice, DropReason::no_route);
+    return;
+  }
+  const std::uint32_t back =
+      hop.count == 1
+          ? hop.first
+          : state_.paths.choose(state_.topology, egress.switch_index, hop, notice->entropy);
+  enqueue(sw, state_.wire[back], in, notice, now);
 }
 
 // Finds room for a packet and charges it; else drops it. Its egress port is up to date.

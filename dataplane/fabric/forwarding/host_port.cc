@@ -30,6 +30,7 @@ PortInfo HostPort::info() const {
   info.payload_room = spec.payload_room;
   info.computes_icrc = spec.computes_icrc;
   info.telemetry = spec.telemetry;
+  info.notices = spec.notice.enabled;
   info.lends_payload = spec.lends_payload && spec.computes_icrc;
   return info;
 }

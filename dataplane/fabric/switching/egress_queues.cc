@@ -66,7 +66,7 @@ void EgressQueues::set_marking(std::uint32_t index, bool on) {
 
 // queue_bytes > least_kmin_. One draw per packet between kmin and kmax that can be marked.
 void EgressQueues::mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes) {
-  if (packet->ecn != Ecn::ect0 && packet->ecn != Ecn::ect1) return;
+  if (packet->ecn != Ecn::ect0 && (packet->ecn != Ecn::ect1 || spec_.notice.enabled)) return;
   const Curve& curve = curves_[egress.curve];
   if (queue_bytes <= curve.kmin) return;
   if (queue_bytes <= curve.kmax &&

@@ -86,6 +86,8 @@ class EgressQueues {
     if (!dwrr_.empty()) [[unlikely]]
       dwrr_[index].emptied(traffic_class);
   }
+  // Below it the port does not mark.
+  std::uint64_t kmin(std::uint32_t index) const { return curves_[egresses_[index].curve].kmin; }
   // Whether what leaves the queue is marked, from now on.
   void set_marking(std::uint32_t index, bool on);
   // The first packet of the class is lost; nullptr: none is queued. The caller has integrated.

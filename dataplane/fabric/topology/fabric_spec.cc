@@ -93,6 +93,7 @@ class Checker {
             "trimming: class " + std::to_string(trim.to_class) +
                 " has a weight; trimmed packets need strict priority");
     answers();
+    notices();
     require(spec_.buffer_bytes <= 0xFFFF'FFFF,
             "switch buffer of " + std::to_string(spec_.buffer_bytes) + " B: at most 4 GiB - 1");
     require(pfc.reserve_bytes <= spec_.buffer_bytes && pfc.headroom_bytes <= spec_.buffer_bytes &&
@@ -126,6 +127,20 @@ class Checker {
                                                 std::to_string(of.kmax_bytes) + " B");
     require(of.pmax >= 0 && of.pmax <= 1,
             name + "pmax " + std::to_string(of.pmax) + " must be within 0 and 1");
+  }
+
+  void notices() {
+    const NoticeSpec& notice = spec_.notice;
+    if (!notice.enabled) return;
+    require(notice.set_point_bytes != 0 || spec_.ecn.kmin_bytes != 0,
+            "notices: the set point is kmin, 0 B; a queue must have a length to be compared with");
+    for (const EcnSpec::AtRate& own : spec_.ecn.at_rates) {
+      require(notice.set_point_bytes != 0 || own.curve.kmin_bytes != 0,
+              "notices: the set point is kmin at " + std::to_string(own.rate.bps) + " b/s, 0 B");
+    }
+    require(notice.weight >= 0,
+            "notices: weight " + std::to_string(notice.weight) + " must not be negative");
+    require(notice.sample_bytes != 0, "notices: a sample every 0 B; at least 1 B");
   }
 
   void answers() {

@@ -90,6 +90,16 @@ struct TrimSpec {
   std::uint8_t to_class = kControlClass;
 };
 
+// Switches notify the sources of packets that they sample in their queues: the congestion point of
+// quantised congestion notification (IEEE 802.1Qau), congestion_points.h. Only of packets with
+// Ecn::ect1, which are not marked then.
+struct NoticeSpec {
+  bool enabled = false;
+  std::uint64_t set_point_bytes = 0;  // 0: kmin of the port's marking curve
+  double weight = 2;                  // of the queue's growth against its length
+  std::uint64_t sample_bytes = 150'000;
+};
+
 struct FabricSpec {
   std::uint32_t hosts = 0;  // endpoints of one link each: host p * nics() + n is port p of NIC n
   std::uint32_t ports = 1;  // of a NIC
@@ -104,6 +114,7 @@ struct FabricSpec {
   PfcSpec pfc;
   CreditSpec credit;
   TrimSpec trim;
+  NoticeSpec notice;
   LoadBalance load_balance = LoadBalance::ecmp;
   // Weights of classes that share what the others leave by deficit round robin. 0: strict priority,
   // the higher class first, ahead of all classes with a weight.

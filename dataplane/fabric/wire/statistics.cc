@@ -30,6 +30,7 @@ NetworkStats& NetworkStats::operator+=(const NetworkStats& other) {
   delivered_packets += other.delivered_packets;
   delivered_bytes += other.delivered_bytes;
   marked_packets += other.marked_packets;
+  notices += other.notices;
   trimmed_packets += other.trimmed_packets;
   trimmed_bytes += other.trimmed_bytes;
   corrupted_packets += other.corrupted_packets;

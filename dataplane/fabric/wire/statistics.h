@@ -24,11 +24,12 @@ const char* to_string(DropReason reason);
 struct NetworkStats {
   std::uint64_t hops = 0;              // link transmissions of packets, ACKs included, pauses not
   std::uint64_t hop_bytes = 0;         // on the wire, over all links
-  std::uint64_t injected_packets = 0;  // accepted by host ports
+  std::uint64_t injected_packets = 0;  // accepted by host ports, or made by switches
   std::uint64_t injected_bytes = 0;
   std::uint64_t delivered_packets = 0;  // handed to a host port's receive queue
   std::uint64_t delivered_bytes = 0;
   std::uint64_t marked_packets = 0;
+  std::uint64_t notices = 0;          // sent by switches, part of injected_packets
   std::uint64_t trimmed_packets = 0;  // lost their payload, and went on
   std::uint64_t trimmed_bytes = 0;    // cut off them, on the wire
   std::uint64_t corrupted_packets = 0;

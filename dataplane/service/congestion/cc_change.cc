@@ -28,8 +28,8 @@ ResolvedArm resolve_arm(const CcArm& in_force, const config::CongestionChange& c
                                      *change.algorithm, cc::nearest_algorithm(*change.algorithm)));
     return out;
   }
-  if (cc::needs_telemetry(*algorithm) && !facts.telemetry) {
-    out.errors.push_back(fmt::format("{} needs {}", algorithm->name, cc::kTelemetryNeeds));
+  if (const auto need = cc::unmet_need(*algorithm, facts); !need.empty()) {
+    out.errors.push_back(fmt::format("{} needs {}", algorithm->name, need));
     return out;
   }
   std::vector<cc::ParamOverride> in_force_by_name;

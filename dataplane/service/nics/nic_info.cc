@@ -66,6 +66,7 @@ NicCongestion nic_congestion(const transport::EngineConfig& config, const PortIn
       port.wire.wire_bytes(kHeaderBytes + config.payload_mtu, config.payload_mtu));
   out.facts.base_rtt_ns = config.base_rtt_ns;
   out.facts.telemetry = port.telemetry && config.reliability == transport::Reliability::selective;
+  out.facts.notices = port.notices;
   out.profile = profile;
   out.fallback_profile = fallback_profile;
   out.primary = config.primary;

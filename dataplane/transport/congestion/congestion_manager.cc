@@ -349,6 +349,26 @@ void CongestionManager::on_datagram_cnp(const wire::IpAddress& source) {
   }
 }
 
+// A packet does not name the queue pair that sent it: it is the one whose far end the packet names,
+// or else one of the datagrams to that peer.
+void CongestionManager::on_notice(const wire::IpAddress& peer, const NoticeMessage& notice) {
+  ++core_.counters.notices_received;
+  const std::uint32_t to = core_.peers.find(peer, notice.traffic_class);
+  if (to == kNoIndex) return;
+  std::uint32_t context = core_.peers[to].datagram_context;
+  for (std::uint32_t i = 0; i < core_.qps.size(); ++i) {
+    const QueuePair* const qp = core_.qps[i];
+    if (qp == nullptr || qp->peer != to || qp->remote_number != notice.dest_qpn) continue;
+    context = qp->context;
+    break;
+  }
+  if (context == kNoIndex) return;
+  cc::Event event;
+  event.signal = cc::Signal::notice;
+  event.feedback = notice.feedback;
+  deliver(context, event);
+}
+
 void CongestionManager::on_peer_count_hint(std::uint32_t index, std::uint8_t peer_count_hint) {
   Peer& peer = core_.peers[index];
   if (peer_count_hint == 0 || peer_count_hint == peer.peer_count_hint) return;

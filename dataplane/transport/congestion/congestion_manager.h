@@ -78,6 +78,8 @@ class alignas(64) CongestionManager {
   void report_idle(std::uint32_t index);
   // A CNP for a UD queue pair, from a peer that datagrams were sent to.
   void on_datagram_cnp(const wire::IpAddress& source);
+  // A switch tells of packets to this peer, whose address it writes from.
+  void on_notice(const wire::IpAddress& peer, const NoticeMessage& notice);
   // A peer, by its index, has told the number of its own peers. Unknown peers are ignored.
   void on_peer_count_hint(std::uint32_t index, std::uint8_t peer_count_hint);
   void on_peer_count_hint(const wire::IpAddress& ip, std::uint8_t traffic_class,

@@ -57,6 +57,7 @@ struct alignas(64) EngineCore {
             info.wire.wire_bytes(kPlainHeaderBytes + config_.payload_mtu + 8U, config_.payload_mtu),
             config_.base_rtt_ns,
             info.telemetry && config_.reliability == Reliability::selective,
+            info.notices,
             static_cast<std::uint8_t>(config_.multipath == Multipath::none ? 1 : config_.planes)},
         config(std::move(config_)),
         peers(*config.memory) {}
@@ -84,6 +85,7 @@ struct alignas(64) EngineCore {
   ContextTable contexts;
 
   PortInfo info;
+  bool finishes_more = !info.computes_icrc || info.notices;  // finish_more()
   cc::PortFacts facts;
   Packet* control_tail = nullptr;
 
@@ -249,19 +251,19 @@ struct alignas(64) EngineCore {
 
   // A data packet of the queue pair whose headers and payload are there: what all of them have.
   void finish_packet(const QueuePair& qp, Packet& packet, std::uint32_t payload) {
-    finish_packet(qp.header, qp.config.traffic_class, packet, payload);
+    finish_packet(qp.header, qp.config.traffic_class, qp.context, packet, payload);
   }
-  void finish_packet(const wire::HeaderTemplate& header, std::uint8_t traffic_class, Packet& packet,
-                     std::uint32_t payload) {
+  void finish_packet(const wire::HeaderTemplate& header, std::uint8_t traffic_class,
+                     std::uint32_t context, Packet& packet, std::uint32_t payload) {
     packet.bth_offset = static_cast<std::uint16_t>(header.bth_offset());
     packet.traffic_class = traffic_class;
     packet.ecn = Ecn::ect0;
     packet.wire_bytes = info.wire.wire_bytes(packet.frame_bytes(), payload);
-    if (!info.computes_icrc) {
-      packet.icrc = wire::icrc(packet.header_view(), header.l3_offset, packet.payload_view());
-    }
+    if (finishes_more) finish_more(header, context, packet);
     counters.tx_wire_bytes += packet.wire_bytes;
   }
+  // Asks switches to notify, where they do so and the algorithm listens; makes the ICRC.
+  void finish_more(const wire::HeaderTemplate& header, std::uint32_t context, Packet& packet);
 
   // A packet without payload, headers to be filled; nullptr (counted) when the pool is empty.
   Packet* alloc_headers_only() {

@@ -33,7 +33,7 @@ bool Datagram::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   packet.header_bytes = static_cast<std::uint16_t>(wire::build_datagram(
       handle.header, wire::HeaderBuffer{packet.header}, fields, {qkey, core.number_to_peers(qp)},
       has_immediate(request.opcode) ? &request.immediate : nullptr));
-  core.finish_packet(handle.header, handle.path.traffic_class, packet, payload);
+  core.finish_packet(handle.header, handle.path.traffic_class, handle.context, packet, payload);
   core.contexts[handle.context].backlog_bytes -= payload;
   --handle.uses;
   UnreliableConnection::sent_unacknowledged(core, qp, handle.peer, payload, true);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <limits>
 
 namespace paceline::wire {
 namespace {
@@ -39,12 +40,20 @@ void store_prefix(std::byte* p, std::uint8_t version, unsigned flags, std::uint8
   store_u8(p + 3, fourth);
 }
 
-// Version, then length, then class: what REQUEST and GRANT share.
+// Version, then length, then class: what all but HELLO share.
 ParseError check_prefix(std::span<const std::byte> body, std::size_t bytes) {
   if (body.empty()) return ParseError::control_length;
   if (load_u8(body.data()) != kControlProtocolVersion) return ParseError::control_version;
   if (body.size() != bytes) return ParseError::control_length;
   return is_class(load_u8(body.data() + 2)) ? ParseError::ok : ParseError::control_field;
+}
+
+std::uint16_t notice_units(std::int32_t bytes) {
+  constexpr std::int32_t kMost = std::numeric_limits<std::int16_t>::max();
+  return static_cast<std::uint16_t>(std::clamp(bytes / kNoticeUnit, -kMost, kMost));
+}
+std::int32_t notice_bytes(std::uint16_t units) {
+  return static_cast<std::int16_t>(units) * kNoticeUnit;
 }
 
 }  // namespace
@@ -113,6 +122,18 @@ std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn se
   store_be32(p + 32, m.timestamp_echo_ns);
   store_be32(p + 36, m.receiver_hold_ns);
   return at + kGrantBytes;
+}
+
+std::size_t build_control(const HeaderTemplate& header, HeaderBuffer out, Psn sequence,
+                          const NoticeMessage& m) {
+  assert(m.feedback != 0 && m.feedback <= kMostFeedback);
+  const std::size_t at = build_control_prefix(header, out, Opcode::notice, sequence, kNoticeBytes);
+  std::byte* const p = out.data() + at;
+  store_prefix(p, kControlProtocolVersion, m.feedback, m.traffic_class, 0);
+  store_be32(p + 4, m.dest_qpn);
+  store_be16(p + 8, notice_units(m.excess_bytes));
+  store_be16(p + 10, notice_units(m.growth_bytes));
+  return at + kNoticeBytes;
 }
 
 ParseError parse_control(std::span<const std::byte> body, HelloMessage& out) {
@@ -191,6 +212,22 @@ ParseError parse_control(std::span<const std::byte> body, GrantMessage& out) {
   out.unscheduled_budget = load_be32(p + 28);
   out.timestamp_echo_ns = load_be32(p + 32);
   out.receiver_hold_ns = load_be32(p + 36);
+  return ParseError::ok;
+}
+
+ParseError parse_control(std::span<const std::byte> body, NoticeMessage& out) {
+  if (const auto e = check_prefix(body, kNoticeBytes); e != ParseError::ok) return e;
+  const std::byte* const p = body.data();
+  const std::uint8_t feedback = load_u8(p + 1);
+  const std::uint32_t dest_qpn = load_be32(p + 4);
+  if (feedback == 0 || feedback > kMostFeedback || dest_qpn > kMaxQpn) {
+    return ParseError::control_field;
+  }
+  out.feedback = feedback;
+  out.traffic_class = load_u8(p + 2);
+  out.dest_qpn = dest_qpn;
+  out.excess_bytes = notice_bytes(load_be16(p + 8));
+  out.growth_bytes = notice_bytes(load_be16(p + 10));
   return ParseError::ok;
 }
 

@@ -78,6 +78,8 @@ std::string_view opcode_name(Opcode op) {
       return "GRANT";
     case Operation::xack:
       return "XACK";
+    case Operation::notice:
+      return "NOTICE";
   }
   return "unknown";
 }

@@ -59,10 +59,12 @@ enum class Opcode : std::uint8_t {
   request = 0xC1,
   grant = 0xC2,
   xack = 0xC4,  // to the queue pair it is about (xack.h)
+  notice = 0xC5,
 };
 
-// Destination queue pair of HELLO, REQUEST and GRANT. Queue pairs 0 and 1 are the management
-// ones, 0xFFFFFF is multicast; this number is never given to an application's queue pair.
+// Destination queue pair of HELLO, REQUEST, GRANT and NOTICE. Queue pairs 0 and 1 are the
+// management ones, 0xFFFFFF is multicast; this number is never given to an application's queue
+// pair.
 inline constexpr std::uint32_t kControlQpn = 0xFF'FFFD;
 inline constexpr std::uint32_t kMulticastQpn = 0xFF'FFFF;
 inline constexpr std::uint32_t kMaxQpn = 0xFF'FFFF;
@@ -84,6 +86,7 @@ enum class Operation : std::uint8_t {
   request,
   grant,
   xack,
+  notice,
 };
 
 // Place of the packet in its message. Bit 0: begins a message; bit 1: ends it.
@@ -210,6 +213,7 @@ constexpr std::array<OpcodeProperties, 256> make_opcode_table() {
   row(Opcode::hello, Service::control, Operation::hello, kOnly, body);
   row(Opcode::request, Service::control, Operation::request, kOnly, body);
   row(Opcode::grant, Service::control, Operation::grant, kOnly, body);
+  row(Opcode::notice, Service::control, Operation::notice, kOnly, body);
   row(Opcode::xack, kRc, Operation::xack, kOnly, response | xack);
   return table;
 }

@@ -31,6 +31,7 @@ TEST_CASE("registry: names and ids find their algorithm, in the order of Algorit
   CHECK(find("eqds")->id == AlgorithmId::eqds);
   CHECK(find("sird")->id == AlgorithmId::sird);
   CHECK(find("homa")->id == AlgorithmId::homa);
+  CHECK(find("switch-notified")->id == AlgorithmId::switch_notified);
   CHECK(find(static_cast<AlgorithmId>(kAlgorithms)) == nullptr);
   CHECK(find("DCQCN") == nullptr);
   CHECK(find("") == nullptr);

@@ -186,6 +186,22 @@ TEST_CASE("algorithms that need telemetry are refused where there is none", "[co
   CHECK(one[0].find("e.toml:6:13: arm.algorithm = \"powertcp\" needs in-band") == 0);
 }
 
+TEST_CASE("switch-notified needs switches that notify", "[config]") {
+  const std::string cc = "[cc]\nalgorithm = \"switch-notified\"\n";
+  CHECK(emulated_errors("[fabric]\nhosts = 2\nnotice.enabled = true\n" + cc) == Errors{});
+  const std::string need =
+      "switches that notify senders: fabric.notice.enabled = true in an emulated fabric";
+  CHECK(emulated_errors("[fabric]\nhosts = 2\n" + cc) ==
+        Errors{"t.toml:4:13: cc.algorithm = \"switch-notified\" needs " + need});
+  CHECK(emulated_errors("[fabric]\nhosts = 2\nnotice.enabled = true\n[cc]\nalgorithm = "
+                        "\"cadence\"\nfallback = \"switch-notified\"\n")
+            .size() == 1);
+  const auto ports =
+      read_testbed_text("[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n" + cc, "t.toml", "",
+                        {cc::algorithms(), {}});
+  CHECK(ports.errors == Errors{"t.toml:5:13: cc.algorithm = \"switch-notified\" needs " + need});
+}
+
 TEST_CASE("a testbed of ports has what its engines are told", "[config]") {
   const std::string port = "[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n";
   const std::string host = "[port.host]\naddresses = [\"10.0.0.1/24\", \"fd00::1/64\"]\n";

@@ -111,5 +111,31 @@ TEST_CASE("classes of answers in switches", "[config]") {
                  "is for CNPs that are packets of their own"});
 }
 
+TEST_CASE("notices of switches are read", "[config]") {
+  const auto s = read_switches(
+      "[fabric.notice]\nenabled = true\nset_point = \"200kB\"\nweight = 1\nsample = \"75kB\"\n");
+  REQUIRE(s.errors == Messages{});
+  const NoticeConfig& notice = s.value.fabric.notice;
+  CHECK(notice.enabled);
+  CHECK(notice.set_point_bytes == 200'000);
+  CHECK(notice.weight == 1);
+  CHECK(notice.sample_bytes == 75'000);
+  CHECK_FALSE(read_switches("").value.fabric.notice.enabled);
+}
+
+TEST_CASE("notices of switches: what is wrong, where, and what is allowed", "[config]") {
+  CHECK(read_switches("[fabric.notice]\nset_point = \"200kB\"\n").errors ==
+        Messages{"s.toml:2:13: fabric.notice.set_point does nothing with fabric.notice.enabled = "
+                 "false"});
+  const auto low = read_switches("[fabric.notice]\nenabled = true\nsample = \"1kB\"\n").errors;
+  REQUIRE(low.size() == 1);
+  CHECK(low[0].find("s.toml:3:10: fabric.notice.sample = ") == 0);
+  const auto none =
+      read_switches("[fabric]\necn.kmin = \"0B\"\nnotice.enabled = true\n").errors;
+  REQUIRE(none.size() == 1);
+  CHECK(none[0].find("fabric.notice.set_point = 0 is fabric.ecn.kmin, which is 0 B") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace paceline::config

@@ -219,6 +219,7 @@ class Lab {
     put16(32, (base + s.to) & 0xFFFF);
     put16(34, s.source_port);
     put16(36, 4791);
+    put16(38, 8U + 12 + s.payload + 4);
     p->header[42] = static_cast<std::byte>(s.opcode);
     return p;
   }

@@ -234,7 +234,8 @@ TEST_CASE("reference pages say how much state an algorithm keeps") {
       {"nscc", sizeof(cc::Nscc::State)},       {"theta-powertcp", sizeof(cc::ThetaPowerTcp::State)},
       {"hpcc", sizeof(cc::Hpcc::State)},       {"powertcp", sizeof(cc::PowerTcp::State)},
       {"cadence", sizeof(cc::Cadence::State)}, {"eqds", sizeof(cc::Eqds::State)},
-      {"sird", sizeof(cc::GrantChannel)},      {"homa", sizeof(cc::GrantChannel)}};
+      {"sird", sizeof(cc::GrantChannel)},      {"homa", sizeof(cc::GrantChannel)},
+      {"switch-notified", sizeof(cc::SwitchNotified::State)}};
   for (const cc::AlgorithmInfo& info : cc::algorithms()) {
     if (info.name == "fixed") continue;  // keeps none
     CAPTURE(info.name);

@@ -27,6 +27,9 @@ auto tie(const GrantMessage& m) {
                     m.effective_delay_us, m.unscheduled_budget, m.active_senders, m.priority,
                     m.timestamp_echo_ns, m.receiver_hold_ns);
 }
+auto tie(const NoticeMessage& m) {
+  return std::tuple(m.feedback, m.traffic_class, m.dest_qpn, m.excess_bytes, m.growth_bytes);
+}
 
 template <class Int>
 Int any(Random& random) {
@@ -97,6 +100,18 @@ GrantMessage random_grant(Random& r) {
   m.receiver_hold_ns = any<std::uint32_t>(r);
   return m;
 }
+NoticeMessage random_notice(Random& r) {
+  const auto bytes = [&r] {
+    return static_cast<std::int32_t>(any<std::int16_t>(r) / 2) * kNoticeUnit;
+  };
+  NoticeMessage m;
+  m.feedback = static_cast<std::uint8_t>(1 + r.below(kMostFeedback));
+  m.traffic_class = any_class(r);
+  m.dest_qpn = static_cast<std::uint32_t>(r.below(kMaxQpn + 1U));
+  m.excess_bytes = bytes();
+  m.growth_bytes = bytes();
+  return m;
+}
 
 // The body of the message's packet, after the packet went through the parser in both forms.
 template <class Message>
@@ -157,6 +172,7 @@ TEST_CASE("control: any message survives the wire") {
     check_round_trip(random_hello(random), flow, Opcode::hello, kHelloBytes);
     check_round_trip(random_request(random), flow, Opcode::request, kRequestBytes);
     check_round_trip(random_grant(random), flow, Opcode::grant, kGrantBytes);
+    check_round_trip(random_notice(random), flow, Opcode::notice, kNoticeBytes);
   }
 }
 
@@ -258,6 +274,20 @@ TEST_CASE("control: byte layouts of version 1") {
   CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01040771");
   grant.peer_count_hint = 31;
   CHECK(hex(body_of(grant, flow, Opcode::grant)).substr(0, 8) == "01fc0771");
+
+  NoticeMessage notice;
+  notice.feedback = 0x2A;
+  notice.traffic_class = 3;
+  notice.dest_qpn = 0x00A1B2C3;
+  notice.excess_bytes = 0x0123 * kNoticeUnit + 63;
+  notice.growth_bytes = -2 * kNoticeUnit;
+  CHECK(hex(body_of(notice, flow, Opcode::notice)) ==
+        "012a0300"
+        "00a1b2c3"
+        "0123fffe");
+  notice.excess_bytes = 1'000'000'000;
+  notice.growth_bytes = -1'000'000'000;
+  CHECK(hex(body_of(notice, flow, Opcode::notice)).substr(16) == "7fff8001");
 }
 
 TEST_CASE("control: the peer-count hint is a number of peers, rounded up to a power of two") {
@@ -350,6 +380,24 @@ TEST_CASE("control: version negotiation") {
   CHECK(with(1, 1) == std::uint8_t{1});
   CHECK(with(1, 9) == std::uint8_t{1});
   CHECK_FALSE(with(2, 9));
+}
+
+TEST_CASE("control: a notice says something, of a queue pair that there can be") {
+  NoticeMessage notice;
+  notice.feedback = 1;
+  notice.traffic_class = 3;
+  const auto body = body_of(notice, test::plain_flow(), Opcode::notice);
+  using P = ParseError;
+  CHECK(verdict<NoticeMessage>(body, 0, 1) == P::ok);
+  CHECK(verdict<NoticeMessage>(body, 0, 2) == P::control_version);
+  CHECK(verdict<NoticeMessage>(body, 1, 0) == P::control_field);
+  CHECK(verdict<NoticeMessage>(body, 1, 63) == P::ok);
+  CHECK(verdict<NoticeMessage>(body, 1, 64) == P::control_field);
+  CHECK(verdict<NoticeMessage>(body, 2, 8) == P::control_field);
+  CHECK(verdict<NoticeMessage>(body, 3, 0xFF) == P::ok);  // reserved
+  CHECK(verdict<NoticeMessage>(body, 4, 1) == P::control_field);
+  NoticeMessage out;
+  CHECK(parse_control(std::span(body).first(8), out) == P::control_length);
 }
 
 }  // namespace paceline::wire

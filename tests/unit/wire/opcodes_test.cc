@@ -99,7 +99,7 @@ TEST_CASE("opcodes: exactly these are known") {
           1);
     CHECK(row.extension_bytes <= kMaxExtensionBytes);
   }
-  CHECK(known == 23 + 12 + 2 + 1 + 3 + 1);
+  CHECK(known == 23 + 12 + 2 + 1 + 4 + 1);
   CHECK(opcode_name(Opcode::xack) == "XACK");
   CHECK(opcode_name(static_cast<Opcode>(0x15)) == "unknown");
 }
@@ -116,7 +116,7 @@ TEST_CASE("opcodes: position says where messages begin and end") {
 }
 
 TEST_CASE("opcodes: ours lie in the manufacturer-specific range") {
-  for (const Opcode op : {Opcode::hello, Opcode::request, Opcode::grant}) {
+  for (const Opcode op : {Opcode::hello, Opcode::request, Opcode::grant, Opcode::notice}) {
     CHECK(static_cast<unsigned>(op) >= 0xC0);
     CHECK(properties(op).is_control());
     CHECK(properties(op).service == Service::control);

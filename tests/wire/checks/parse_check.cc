@@ -43,6 +43,8 @@ std::size_t rebuild(const ParsedPacket& p, std::span<const std::byte> bytes, Hea
       return rebuild_control<RequestMessage>(header, out, p, body);
     case Operation::grant:
       return rebuild_control<GrantMessage>(header, out, p, body);
+    case Operation::notice:
+      return rebuild_control<NoticeMessage>(header, out, p, body);
     default:
       break;
   }
@@ -185,6 +187,7 @@ std::string check_control(std::span<const std::byte> bytes) {
   if (rewrite_differs<HelloMessage>(bytes)) return "HELLO changes when written again";
   if (rewrite_differs<RequestMessage>(bytes)) return "REQUEST changes when written again";
   if (rewrite_differs<GrantMessage>(bytes)) return "GRANT changes when written again";
+  if (rewrite_differs<NoticeMessage>(bytes)) return "NOTICE changes when written again";
   if (rewritten_xack_differs(bytes)) return "XACK changes when written again";
   return {};
 }

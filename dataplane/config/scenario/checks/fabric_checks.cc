@@ -1,6 +1,7 @@
 // Rules between the keys of the fabric.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -162,6 +163,23 @@ class FabricChecks : private KeyChecks {
             {"fabric.cnp_class"},
             "fabric.cnp_class does nothing with transport.cnp_in_ack = true; it is for CNPs that "
             "are packets of their own");
+    check_notices();
+  }
+
+  void check_notices() {
+    const FabricConfig& f = s_.fabric;
+    for (const std::string_view key :
+         {"fabric.notice.set_point", "fabric.notice.weight", "fabric.notice.sample"}) {
+      const GivenKeys::Entry* const entry = given_.find(key);
+      require(f.notice.enabled || entry == nullptr || entry->inherited, {key},
+              fmt::format("{} does nothing with fabric.notice.enabled = false", key));
+    }
+    std::uint64_t kmin = f.ecn.kmin_bytes;
+    for (const EcnAtRate& own : f.ecn.at_rates) kmin = std::min(kmin, own.kmin_bytes);
+    require(!f.notice.enabled || f.notice.set_point_bytes != 0 || kmin != 0,
+            {"fabric.notice.enabled", "fabric.ecn.kmin"},
+            "fabric.notice.set_point = 0 is fabric.ecn.kmin, which is 0 B; allowed is any queue "
+            "that has a length, such as \"400kB\"");
   }
 
   void check_flow_control() {

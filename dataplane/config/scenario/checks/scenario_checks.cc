@@ -40,14 +40,22 @@ void check_scenario(const Scenario& scenario, const GivenKeys& given, const Wher
 void check_cc_needs(const Scenario& scenario, const CcConfig& cc, const TomlNode& node,
                     std::string_view table, ReadContext& context) {
   const cc::AlgorithmInfo* const info = cc::find(cc.algorithm);
-  if (info == nullptr || !cc::needs_telemetry(*info)) return;
-  if (has_telemetry(scenario)) return;
+  if (info == nullptr) return;
+  cc::PortFacts facts;
+  facts.telemetry = has_telemetry(scenario);
+  facts.notices = scenario.fabric.notice.enabled;
+  const std::string_view need = cc::unmet_need(*info, facts);
+  if (need.empty()) return;
   const TomlMember* const given = node.find("algorithm");
-  context.errors->add(
-      given != nullptr ? given->value.where : node.where,
-      fmt::format("{}.algorithm = \"{}\" needs {}; here it is {}, \"{}\", \"{}\"", table,
-                  cc.algorithm, cc::kTelemetryNeeds, scenario.fabric.telemetry,
-                  scenario.transport.reliability, scenario.transport.peers));
+  if (need != cc::kTelemetryNeeds) {
+    context.errors->add(given != nullptr ? given->value.where : node.where,
+                        fmt::format("{}.algorithm = \"{}\" needs {}", table, cc.algorithm, need));
+    return;
+  }
+  context.errors->add(given != nullptr ? given->value.where : node.where,
+                      fmt::format("{}.algorithm = \"{}\" needs {}; here it is {}, \"{}\", \"{}\"",
+                                  table, cc.algorithm, need, scenario.fabric.telemetry,
+                                  scenario.transport.reliability, scenario.transport.peers));
 }
 
 }  // namespace paceline::config

@@ -1,4 +1,4 @@
-#include "cc/rate/dcqcn_increase.h"
+#include "cc/rate/staged_increase.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -6,7 +6,7 @@
 #include "dataplane/base/numbers/random.h"
 
 using namespace paceline;
-using namespace paceline::cc::dcqcn;
+using namespace paceline::cc::staged;
 
 namespace {
 

@@ -1,9 +1,9 @@
-#include "cc/rate/dcqcn_increase.h"
+#include "cc/rate/staged_increase.h"
 
 #include <algorithm>
 #include <limits>
 
-namespace paceline::cc::dcqcn {
+namespace paceline::cc::staged {
 namespace {
 
 constexpr std::uint32_t kMaxStage = std::numeric_limits<std::uint32_t>::max();
@@ -73,4 +73,4 @@ void increase(Rates& rates, const IncreaseParams& params, Cause cause, std::uint
   }
 }
 
-}  // namespace paceline::cc::dcqcn
+}  // namespace paceline::cc::staged

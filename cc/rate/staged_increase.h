@@ -1,5 +1,5 @@
-// The increase half of DCQCN's rate computation, as pure integer functions of rates and stages
-// (SIGCOMM 2015; the stages come from QCN, IEEE 802.1Qau).
+// The increase of a rate after a cut, as QCN has it (IEEE 802.1Qau) and DCQCN took it over (SIGCOMM
+// 2015): pure integer functions of rates and stages.
 //
 // Every expiry of the timer and every filled byte counter is one increase event. What it does
 // follows from the expiries T and BC counted since the last cut, this one excluded:
@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace paceline::cc::dcqcn {
+namespace paceline::cc::staged {
 
 struct IncreaseParams {
   std::uint64_t line_rate_bps = 0;
@@ -44,4 +44,4 @@ constexpr bool at_rest(const Rates& rates, const IncreaseParams& params) {
           (params.additive_bps == 0 && params.hyper_bps == 0));
 }
 
-}  // namespace paceline::cc::dcqcn
+}  // namespace paceline::cc::staged
