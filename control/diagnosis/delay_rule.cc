@@ -98,13 +98,6 @@ class DelayRule {
     return out;
   }
 
-  bool is_in(std::size_t window, const PartOfTime& part) const {
-    const Picos begin = window == 0 ? Picos{0} : e_.window_ends[window - 1];
-    const Picos slice = e_.until / Evidence::kSlices;
-    return slice * part.first <= begin && (part.last + 1 == Evidence::kSlices ||
-                                           e_.window_ends[window] <= slice * (part.last + 1));
-  }
-
   std::vector<PairFloor> floors_in(const PartOfTime& part) const {
     std::vector<PairFloor> out(e_.pairs.size());
     for (std::uint32_t p = 0; p < e_.pairs.size(); ++p) {
@@ -115,7 +108,7 @@ class DelayRule {
       std::uint32_t least = 0;
       for (std::size_t w = 0; w < pair.windows.size(); ++w) {
         const std::uint32_t rtt_ns = pair.windows[w].rtt_ns;
-        if (rtt_ns == 0 || !is_in(w, part)) continue;
+        if (rtt_ns == 0 || !is_in(e_, w, part)) continue;
         if (++out[p].windows == 1 || rtt_ns < least) least = rtt_ns;
       }
       out[p].excess_us = (static_cast<double>(least) - pair.base_rtt_ns) / 1e3;
@@ -129,7 +122,7 @@ class DelayRule {
     for (std::size_t p = 0; p < e_.pairs.size(); ++p) {
       if (inside[p] != which) continue;
       for (std::size_t w = 0; w < e_.pairs[p].windows.size(); ++w) {
-        if (!is_in(w, part)) continue;
+        if (!is_in(e_, w, part)) continue;
         marks += e_.pairs[p].windows[w].marks;
         bytes += static_cast<double>(e_.pairs[p].windows[w].bytes);
       }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 
 #include "control/diagnosis/robust.h"
@@ -126,6 +127,10 @@ class BothWays {
       const double others = median(some);
       for (std::size_t n = 0; n < slow.size(); ++n) {
         if (explained.nics[n] || by_others[n]) continue;
+        if (std::getenv("DUMP_NIC") != nullptr && slow[n] > 1.1 && (usual.score(slow[n], kLeastSpread) > 2) && e_.parts[part].last == 7) {
+          const Floors f = floors_in(n, e_.parts[part]);
+          fmt::print("  {} part {}-{} slow {:.2f} score {:.1f} fastest {:.2f} others {:.2f} floors {:.2f} {:.2f} windows {}\n", e_.nics[n].name, e_.parts[part].first, e_.parts[part].last, slow[n], usual.score(slow[n], kLeastSpread), fastest[n], others, f.sent, f.received, f.windows);
+        }
         const Found one{n,          e_.parts[part], slow[n], usual.score(slow[n], kLeastSpread),
                         fastest[n], others};
         if (stands_out(one) && (!most || one.score > most->score)) most = one;
@@ -160,6 +165,30 @@ class BothWays {
     std::vector<bool> out;
     for (std::size_t n = 0; n < all.size(); ++n) {
       out.push_back(of_these[n] > 0 && of_these[n] >= kMuchOfIt * all[n]);
+    }
+    return out;
+  }
+
+  // By how many packet times the shortest round trips of what a NIC sends and receives are above
+  // those of an empty fabric. A slow NIC lengthens every one.
+  struct Floors {
+    double sent = kNoFloor;
+    double received = kNoFloor;
+    std::size_t windows = 0;
+  };
+  static constexpr double kNoFloor = 1e9;
+
+  Floors floors_in(std::size_t nic, const PartOfTime& part) const {
+    Floors out;
+    const double packet_us = 8e6 * e_.packet_bytes / e_.nics[nic].rate_bps;
+    for (const PairEvidence& pair : e_.pairs) {
+      if (pair.src != nic && pair.dst != nic) continue;
+      double& least = pair.src == nic ? out.sent : out.received;
+      for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+        if (pair.windows[w].rtt_ns == 0 || !is_in(e_, w, part)) continue;
+        least = std::min(least, excess_us(pair, pair.windows[w]) / packet_us);
+        ++out.windows;
+      }
     }
     return out;
   }

@@ -11,11 +11,6 @@ namespace paceline::diagnosis {
 
 namespace {
 
-double window_us(const Evidence& e, std::size_t w) {
-  const Picos begin = w == 0 ? Picos{0} : e.window_ends[w - 1];
-  return static_cast<double>((e.window_ends[w] - begin).count) / 1e6;
-}
-
 // Bits per second over a window, as a share of a rate.
 double share_of(double bytes, double us, double rate_bps) {
   return us <= 0 || rate_bps <= 0 ? 0 : bytes * 8e6 / us / rate_bps;

@@ -44,6 +44,7 @@ void describe_fabric(const PreparedScenario& prepared, const VirtualWorld& world
     out.oversubscription = std::max(out.oversubscription, from_hosts[s] / to_switches[s]);
   }
   out.packet_bytes = scenario.transport.payload_bytes;
+  out.marks = scenario.fabric.ecn.enabled;
 }
 
 // Changes of links, as drivers of NICs report them.
@@ -86,6 +87,17 @@ void read_paces(const VirtualWorld& world, Evidence& out) {
     }
   }
   out.slowness = paces.by_pair();
+}
+
+void read_queues(const VirtualWorld& world, ObservedRun& out) {
+  for (std::uint32_t link = 0; link < world.network().links(); ++link) {
+    const auto stats = world.network().egress_stats(link);
+    if (!stats) continue;
+    const diagnosis::LinkEvidence& of = out.evidence.links[link / 2];
+    SwitchQueues& queues = out.queues[link % 2 == 0 ? of.first : of.second];
+    queues.deepest_bytes = std::max(queues.deepest_bytes, stats->max_bytes);
+    queues.marked += stats->marked;
+  }
 }
 
 // What each rank did before each of its collectives.
@@ -157,6 +169,7 @@ ObservedRun observe_scenario(const PreparedScenario& prepared, std::uint64_t see
     recorder.finish(world, evidence);
     read_ports(world, evidence);
     read_paces(world, evidence);
+    read_queues(world, out);
   };
   out.run = run_scenario(prepared, prepared.scenario.cc, seed, control);
   if (out.run.job) {
