@@ -32,9 +32,7 @@ struct Carried {
 struct Siblings {
   std::vector<std::uint32_t> links;  // directed
   double bytes = 0;
-  double squares = 0;  // of the bytes of each pair
-  // So many equal pairs would vary as much as these.
-  double equal_pairs() const { return squares <= 0 ? 0 : bytes * bytes / squares; }
+  std::size_t pairs = 0;
 };
 
 class HashRule {
@@ -62,7 +60,10 @@ class HashRule {
         const auto at = carried_.find(link);
         if (at == carried_.end() || group.links.size() < 2) continue;
         const double share = at->second.bytes / group.bytes;
-        const double gain = group.equal_pairs() * surprise(share, fair);
+        // Whether chance gives so many pairs, and whether they are those with the bytes.
+        const double pairs = static_cast<double>(at->second.pairs);
+        const double of_pairs = pairs / static_cast<double>(group.pairs);
+        const double gain = of_pairs < fair ? 0 : static_cast<double>(group.pairs) * surprise(of_pairs, fair);
         const double full = fullness(link, at->second);
         if (share < kMuch * fair || at->second.pairs < kLeastPairs || full < kFull) continue;
         if (gain > best.gain) best = {gain, link, share, full};
@@ -86,7 +87,7 @@ class HashRule {
  private:
   static constexpr double kMuch = 1.6;       // times the fair share
   static constexpr double kLeastGain = 12;   // e^12 times as likely as with a fair hash
-  static constexpr double kFull = 0.5;
+  static constexpr double kFull = 0.25;
   static constexpr std::size_t kLeastPairs = 6;
 
   // The switch, and the tier that the link leads to.
@@ -103,7 +104,7 @@ class HashRule {
       if (e_.links[directed / 2].of_host || directed % 2 != 0) continue;
       Siblings& group = groups_[group_of(directed)];
       group.bytes += bytes;
-      group.squares += bytes * bytes;
+      ++group.pairs;
       Carried& carried = carried_[directed];
       carried.bytes += bytes;
       ++carried.pairs;
@@ -203,8 +204,8 @@ class EcnRule {
   }
 
  private:
-  static constexpr double kLeastMarked = 8;  // windows
-  static constexpr double kMuch = 4;         // times as often, or as seldom
+  static constexpr double kLeastMarked = 12;  // windows
+  static constexpr double kMuch = 3.4;       // times as often, or as seldom
   static constexpr double kOdd = 1;
 
   struct Judged {
@@ -218,7 +219,7 @@ class EcnRule {
       if (seldom()) {
         return expected < kLeastMarked ? 0 : expected / (kMuch * std::max(marked, 0.25));
       }
-      return marked < kLeastMarked ? 0 : marked / (kMuch * (expected + 2));
+      return marked < kLeastMarked ? 0 : marked / (1.5 * kMuch * (expected + 2));
     }
   };
 

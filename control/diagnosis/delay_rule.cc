@@ -62,6 +62,7 @@ class DelayRule {
 
  private:
   static constexpr double kLeastUs = 4;
+  static constexpr double kLeastPackets = 8;  // of the link's rate: a slow NIC adds fewer
   static constexpr double kSpreads = 3;
   static constexpr double kLow = 0.1;  // this share of the link's pairs need not stand out
   static constexpr double kAlike = 0.9;
@@ -154,7 +155,10 @@ class DelayRule {
     if (windows < kLeastWindows || without.size() < kLeastOthers) return std::nullopt;
     DelayCandidate out{link, part, quantile(with, kLow), 0, with.size(), 0};
     const Usual usual = usual_of(without);
-    if (out.more_us - usual.middle < std::max(kLeastUs, kSpreads * usual.spread)) return {};
+    const double packets_us = kLeastPackets * 8e6 * e_.packet_bytes / e_.links[link].rate_bps;
+    if (out.more_us - usual.middle <
+        std::max({kLeastUs, packets_us, kSpreads * usual.spread}))
+      return {};
     const double is_long = usual.middle + (out.more_us - usual.middle) / 2;
     const auto longer = [&](double us) { return us >= is_long; };
     out.affected = static_cast<std::size_t>(std::count_if(with.begin(), with.end(), longer));

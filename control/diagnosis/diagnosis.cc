@@ -44,8 +44,10 @@ std::vector<Verdict> diagnose(const Evidence& evidence) {
   // than it carries, may have caused them.
   const bool unknown = found.empty() && !core_is_full(loads);
   if (unknown) find_hash_collision(evidence, found);
+  if (unknown && found.empty()) {
+    find_bad_path(evidence, with_incasts(evidence, explained, loads), found);
+  }
   if (unknown && found.empty()) find_wrong_ecn(evidence, explained, found);
-  if (unknown && found.empty()) find_bad_path(evidence, with_incasts(evidence, explained, loads), found);
   if (unknown && found.empty()) find_slow_nic(evidence, explained, found);
   found.insert(found.end(), loads.begin(), loads.end());
   std::stable_sort(found.begin(), found.end(),

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <cstdlib>
-
+#include "control/diagnosis/nic_floors.h"
 #include "control/diagnosis/robust.h"
 #include "control/diagnosis/rules.h"
 
@@ -19,8 +18,9 @@ struct Pauses {
   std::size_t last = 0;
   std::size_t windows = 0;  // with pauses
   double paused_us = 0;
-  double us = 0;
-  double share() const { return us <= 0 ? 0 : paused_us / us; }
+  double us = 0;         // of the windows between them
+  double inside_us = 0;  // with pauses, of these
+  double share() const { return us <= 0 ? 0 : inside_us / us; }
 };
 
 Pauses pauses_of(const Evidence& e, const NicEvidence& nic) {
@@ -31,21 +31,11 @@ Pauses pauses_of(const Evidence& e, const NicEvidence& nic) {
     out.last = w;
     out.paused_us += nic.windows[w].pausing_us;
   }
-  for (std::size_t w = out.first; out.windows != 0 && w <= out.last; ++w) out.us += window_us(e, w);
-  return out;
-}
-
-// By how much the shortest round trip of what a NIC sends, in these windows, is above that of an
-// empty fabric; nothing: it was not measured.
-std::optional<double> floor_us(const Evidence& e, std::uint32_t nic, const Pauses& during) {
-  std::optional<double> out;
-  for (const PairEvidence& pair : e.pairs) {
-    if (pair.src != nic) continue;
-    for (std::size_t w = during.first; w <= during.last && w < pair.windows.size(); ++w) {
-      if (pair.windows[w].rtt_ns == 0) continue;
-      const double us = excess_us(pair, pair.windows[w]);
-      if (!out || us < *out) out = us;
-    }
+  // The first and the last window may have been without pauses for a part.
+  const std::size_t edge = out.last - out.first >= 2 ? 1 : 0;
+  for (std::size_t w = out.first + edge; out.windows != 0 && w + edge <= out.last; ++w) {
+    out.us += window_us(e, w);
+    out.inside_us += nic.windows[w].pausing_us;
   }
   return out;
 }
@@ -70,13 +60,23 @@ double sent_pace(const Evidence& e, std::uint32_t nic, const Pauses& during) {
 
 // Whether a NIC that takes data slowly sends slowly, too.
 bool sends_slowly(const Evidence& e, std::uint32_t nic, const Pauses& during) {
-  constexpr double kPackets = 0.5;  // a packet takes so much longer
-  constexpr double kMuch = 1.25;
-  const double packet_us = 8e6 * e.packet_bytes / e.nics[nic].rate_bps;
-  const std::optional<double> floor = floor_us(e, nic, during);
-  if (getenv("DUMP_PCIE") != nullptr) fmt::print("  floor {:.2f} of packet {:.2f} pace {:.2f}\n", floor.value_or(-1), packet_us, sent_pace(e, nic, during));
-  if (floor && *floor < kPackets * packet_us) return false;
-  return sent_pace(e, nic, during) >= kMuch;
+  constexpr double kPackets = 0.25;  // its shortest round trips are longer by so many
+  constexpr double kMuch = 1.15;
+  constexpr double kUnsteady = 1;  // where queues hide a packet
+  const Picos begin = during.first == 0 ? Picos{0} : e.window_ends[during.first - 1];
+  const Picos slice = e.until / Evidence::kSlices;
+  PartOfTime part{0, Evidence::kSlices - 1};
+  while (part.first + 2 < Evidence::kSlices && slice * part.first < begin) ++part.first;
+  const NicFloors floors(e, part);
+  std::vector<double> all;
+  for (const auto& one : floors.sent()) {
+    if (one) all.push_back(*one);
+  }
+  const std::optional<double>& floor = floors.sent()[nic];
+  const double pace = sent_pace(e, nic, during);
+  const bool longer = floor.value_or(0) >= kPackets;
+  if (pace == 0) return longer;
+  return pace >= kMuch && (longer || !floor || usual_of(all).spread > kUnsteady);
 }
 
 }  // namespace
@@ -109,12 +109,12 @@ void find_wrong_dscp(const Evidence& e, Explained& explained, Verdicts& found) {
 }
 
 void find_pausing_nics(const Evidence& e, Explained& explained, Verdicts& found) {
-  constexpr double kLeastShare = 0.05;
+  constexpr double kLeastUs = 10;
   constexpr double kStorm = 0.85;
   constexpr std::size_t kLeastWindows = 2;
   for (std::uint32_t n = 0; n < e.nics.size(); ++n) {
     const Pauses pauses = pauses_of(e, e.nics[n]);
-    if (pauses.windows < kLeastWindows || pauses.share() < kLeastShare) continue;
+    if (pauses.windows < kLeastWindows || pauses.paused_us < kLeastUs) continue;
     const bool storm = pauses.share() >= kStorm;
     const bool pcie = !storm && sends_slowly(e, n, pauses);
     Verdict verdict;

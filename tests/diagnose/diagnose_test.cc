@@ -32,6 +32,7 @@ Confusion run_worlds(std::uint64_t first, std::uint64_t count, bool tell) {
     auto prepared = prepare(std::move(read.value));
     REQUIRE(prepared.errors == std::vector<std::string>{});
     const ObservedRun observed = observe_scenario(prepared.value, seed, {});
+    const auto t1 = std::chrono::steady_clock::now();
     const auto verdicts = diagnosis::diagnose(observed.evidence);
     const auto truth = took_effect(world, observed) ? world.truth : std::nullopt;
     confusion.add(truth, world.culprit, verdicts);
@@ -45,9 +46,9 @@ Confusion run_worlds(std::uint64_t first, std::uint64_t count, bool tell) {
       right = verdict.cause == truth && verdict.culprit == world.culprit;
     }
     const auto wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
-    fmt::print("{} seed {} true {}:{} said{} ({:.1f} ms, {} NICs, {:.1f} s, {} events){}\n", right ? "ok  " : "MISS", seed,
+    fmt::print("{} seed {} true {}:{} said{} ({:.1f} ms, {} NICs, {:.1f}+{:.1f} s, {} events){}\n", right ? "ok  " : "MISS", seed,
                truth ? name_of(*truth) : "none", world.culprit, said,
-               static_cast<double>(observed.evidence.until.count) / 1e9, observed.evidence.nics.size(), wall, observed.run.network.hops, world.truth && !truth ? " NOEFFECT" : "");
+               static_cast<double>(observed.evidence.until.count) / 1e9, observed.evidence.nics.size(), std::chrono::duration<double>(t1 - t0).count(), wall - std::chrono::duration<double>(t1 - t0).count(), observed.run.network.hops, world.truth && !truth ? " NOEFFECT" : "");
     std::fflush(stdout);
   }
   fmt::print("{}", confusion.text());

@@ -62,12 +62,13 @@ class WorldDraw {
     shape_ = static_cast<Shape>(pick(3));
     const bool needs_core = is(Cause::bad_path) || is(Cause::oversubscribed) ||
                             is(Cause::hash_collision) || is(Cause::wrong_ecn);
-    const std::uint32_t size = pick(100);
-    const std::uint32_t nics = size < 50    ? 64U
-                               : size < 80  ? 128U
-                               : size < 91  ? 256U
-                               : size < 97 ? 512U
-                                            : 1024U;
+    // Only many connections for each NIC fill queues.
+    const std::uint32_t size = pick(is(Cause::wrong_ecn) ? 85 : 100);
+    const std::uint32_t nics = size < 60   ? 64U
+                               : size < 85 ? 128U
+                               : size < 95 ? 256U
+                               : size < 99 ? 512U
+                                           : 1024U;
     if (needs_core && shape_ == Shape::star) shape_ = Shape::leaf_spine;
     if (nics > 128 && shape_ == Shape::star) shape_ = Shape::leaf_spine;
     if (is(Cause::oversubscribed) || is(Cause::hash_collision)) shape_ = Shape::leaf_spine;
@@ -131,12 +132,18 @@ class WorldDraw {
                         "message_bytes = \"{}kB\"\n",
                         pick(hosts_), std::min(hosts_ - 1, 8 + pick(16)), 1000 + pick(2000));
     }
-    const bool job = is(Cause::slow_rank) || pick(2) == 0;
+    // A job of more than 64 ranks fills no queues.
+    const bool job = is(Cause::slow_rank) || (pick(2) == 0 && !(is(Cause::wrong_ecn) && hosts_ > 64));
     if (job) return text + job_text(kilobytes);
-    const bool few = hosts_ <= 128;
+    const bool few = hosts_ <= 64;
+    // Unequal receivers queue, and queues are marked.
+    const double skew = is(Cause::wrong_ecn) ? 1.0 : 0.5 * random_.uniform();
     if (few && (is(Cause::oversubscribed) || pick(2) == 0)) {
       return text + fmt::format("kind = \"all_to_all\"\nmessage_bytes = \"{}kB\"\nskew = {:.2f}\n",
-                                (kilobytes / 2 + pick(kilobytes)) / hosts_, 0.5 * random_.uniform());
+                                (kilobytes / 2 + pick(kilobytes)) / hosts_, skew);
+    }
+    if (is(Cause::wrong_ecn)) {
+      text += "incast_load = 0.3\nfan_in = 24\nmessage_bytes = \"200kB\"\n";
     }
     const double load = (is(Cause::oversubscribed) ? 0.6 : 0.4) + 0.3 * random_.uniform();
     return text + fmt::format("kind = \"open_loop\"\nload = {:.2f}\nwindow = \"{:.0f}us\"\n", load,
@@ -151,7 +158,7 @@ class WorldDraw {
     std::string_view schedule = "ring";
     // A ring crosses between leaves too rarely to collide.
     if (large || is(Cause::hash_collision)) schedule = kLarge[pick(kLarge.size())];
-    const bool exchange = is(Cause::wrong_ecn) ? !large : !large && pick(2) == 0;
+    const bool exchange = is(Cause::wrong_ecn) ? hosts_ == 64 : hosts_ == 64 && pick(2) == 0;
     const std::uint32_t bytes =
         (kilobytes * 3 / 4 + pick(kilobytes / 2)) / iterations / (exchange ? 1 : 2);
     const std::string operation =
@@ -159,8 +166,9 @@ class WorldDraw {
                  : fmt::format("operation = \"all_reduce\"\nall_reduce = \"{}\"\n", schedule);
     return fmt::format(
         "kind = \"job\"\n[workload.job]\n{}bytes = \"{}kB\"\niterations = {}\n"
-        "compute = \"{}us\"\njitter = {:.3f}\nchunk_bytes = \"256KiB\"\n",
-        operation, bytes, iterations, 100 + pick(200), 0.01 + 0.04 * random_.uniform());
+        "compute = \"{}us\"\njitter = {:.3f}\nchunk_bytes = \"256KiB\"\n{}",
+        operation, bytes, iterations, 100 + pick(200), 0.01 + 0.04 * random_.uniform(),
+        is(Cause::wrong_ecn) ? "skew = 1\n" : "");
   }
 
   std::string a_nic() { return fmt::format("host{}", pick(hosts_)); }
@@ -234,7 +242,7 @@ class WorldDraw {
   }
 
   static constexpr std::uint32_t kFaults = static_cast<std::uint32_t>(Cause::incast);
-  static constexpr std::uint32_t kPackets = 150'000;  // of data, about, in a world
+  static constexpr std::uint32_t kPackets = 110'000;  // of data, about, in a world
 
   std::uint64_t seed_;
   Random random_;
@@ -269,14 +277,17 @@ bool took_effect(const FaultWorld& world, const ObservedRun& observed) {
         return std::any_of(pair.windows.begin(), pair.windows.end(),
                            [](const auto& window) { return window.losses > 0; });
       });
+    case Cause::slow_receiver:  // as fast as what came, else
+      return std::any_of(e.nics.begin(), e.nics.end(), [](const auto& nic) {
+        return std::any_of(nic.windows.begin(), nic.windows.end(),
+                           [](const auto& window) { return window.pausing_us > 0; });
+      });
     case Cause::slow_nic:
     case Cause::pcie_limit:
-    case Cause::slow_receiver:
     case Cause::wrong_dscp:
       return std::any_of(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
         const bool receives = e.nics[pair.dst].name == world.culprit;
         const bool sends = e.nics[pair.src].name == world.culprit;
-        if (world.truth == Cause::slow_receiver) return receives;
         return sends || (world.truth != Cause::wrong_dscp && receives);
       });
     case Cause::bad_path:
@@ -284,8 +295,11 @@ bool took_effect(const FaultWorld& world, const ObservedRun& observed) {
         return any_passes(pair.way) || any_passes(pair.ack_way);
       });
     case Cause::hash_collision:
-      return std::count_if(e.pairs.begin(), e.pairs.end(),
-                           [&](const auto& pair) { return any_passes(pair.way); }) >= 8;
+      return std::count_if(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
+               return std::any_of(pair.way.begin(), pair.way.end(), [&](std::uint32_t directed) {
+                 return directed % 2 == 0 && passes(directed);
+               });
+             }) >= 6;
     case Cause::wrong_ecn: {
       // Late or not at all: there was enough to mark. Early: more than a few were marked.
       const auto at = observed.queues.find(world.culprit);
