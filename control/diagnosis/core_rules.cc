@@ -1,4 +1,5 @@
-// Rules about the fabric between switches: hashes that collide, and switches that mark wrongly.
+// Rules about the core and its load: hashes that collide, switches that mark wrongly, and what is
+// no fault, an incast and a core with less capacity than its hosts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,7 +64,8 @@ class HashRule {
         // Whether chance gives so many pairs, and whether they are those with the bytes.
         const double pairs = static_cast<double>(at->second.pairs);
         const double of_pairs = pairs / static_cast<double>(group.pairs);
-        const double gain = of_pairs < fair ? 0 : static_cast<double>(group.pairs) * surprise(of_pairs, fair);
+        const double gain =
+            of_pairs < fair ? 0 : static_cast<double>(group.pairs) * surprise(of_pairs, fair);
         const double full = fullness(link, at->second);
         if (share < kMuch * fair || at->second.pairs < kLeastPairs || full < kFull) continue;
         if (gain > best.gain) best = {gain, link, share, full};
@@ -85,8 +87,8 @@ class HashRule {
   }
 
  private:
-  static constexpr double kMuch = 1.6;       // times the fair share
-  static constexpr double kLeastGain = 12;   // e^12 times as likely as with a fair hash
+  static constexpr double kMuch = 1.6;      // times the fair share
+  static constexpr double kLeastGain = 12;  // e^12 times as likely as with a fair hash
   static constexpr double kFull = 0.25;
   static constexpr std::size_t kLeastPairs = 6;
 
@@ -184,10 +186,10 @@ class EcnRule {
 
   void find(Verdicts& found) const {
     std::vector<Judged> all;
-    for (const auto& [leaf, table] : tables_) all.push_back(judge(leaf, table, all_.without(table)));
-    std::stable_sort(all.begin(), all.end(), [](const Judged& a, const Judged& b) {
-      return a.oddness() > b.oddness();
-    });
+    for (const auto& [leaf, table] : tables_)
+      all.push_back(judge(leaf, table, all_.without(table)));
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Judged& a, const Judged& b) { return a.oddness() > b.oddness(); });
     const auto odd = std::find_if(all.begin(), all.end(), [this](const Judged& one) {
       return one.oddness() >= kOdd && others_agree(one.leaf);
     });
@@ -205,7 +207,7 @@ class EcnRule {
 
  private:
   static constexpr double kLeastMarked = 12;  // windows
-  static constexpr double kMuch = 3.4;       // times as often, or as seldom
+  static constexpr double kMuch = 3.4;        // times as often, or as seldom
   static constexpr double kOdd = 1;
 
   struct Judged {
@@ -256,6 +258,11 @@ class EcnRule {
   MarkTable all_;
 };
 
+// Bits per second over a window, as a share of a rate.
+double share_of(double bytes, double us, double rate_bps) {
+  return us <= 0 || rate_bps <= 0 ? 0 : bytes * 8e6 / us / rate_bps;
+}
+
 }  // namespace
 
 void find_hash_collision(const Evidence& evidence, Verdicts& found) {
@@ -265,6 +272,95 @@ void find_hash_collision(const Evidence& evidence, Verdicts& found) {
 void find_wrong_ecn(const Evidence& evidence, const Explained& explained, Verdicts& found) {
   if (!evidence.marks) return;
   EcnRule(evidence, explained).find(found);
+}
+
+void find_incast(const Evidence& e, const Explained& explained, Verdicts& found) {
+  constexpr std::size_t kLeastSenders = 4;
+  constexpr double kFull = 0.7;         // of the NIC's rate
+  constexpr double kMoreThanUsual = 4;  // bytes received, over the median NIC's
+  std::vector<double> received(e.nics.size());
+  std::vector<std::vector<double>> by_window(e.nics.size(),
+                                             std::vector<double>(e.window_ends.size()));
+  std::vector<std::vector<std::uint32_t>> senders(e.nics.size(),
+                                                  std::vector<std::uint32_t>(e.window_ends.size()));
+  for (const PairEvidence& pair : e.pairs) {
+    for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+      const auto bytes = static_cast<double>(pair.windows[w].bytes);
+      received[pair.dst] += bytes;
+      by_window[pair.dst][w] += bytes;
+      senders[pair.dst][w] += bytes > 0 ? 1U : 0U;
+    }
+  }
+  std::vector<double> some = received;
+  const double usual = median(some);
+  for (std::size_t n = 0; n < e.nics.size(); ++n) {
+    if (explained.nics[n] || received[n] == 0 || received[n] < kMoreThanUsual * usual) continue;
+    double full = 0, all = 0;
+    std::uint32_t most = 0;
+    for (std::size_t w = 0; w < e.window_ends.size(); ++w) {
+      all += by_window[n][w];
+      if (senders[n][w] < kLeastSenders) continue;
+      if (share_of(by_window[n][w], window_us(e, w), e.nics[n].rate_bps) < kFull) continue;
+      full += by_window[n][w];
+      most = std::max(most, senders[n][w]);
+    }
+    if (full < 0.5 * all) continue;
+    Verdict verdict;
+    verdict.cause = Cause::incast;
+    verdict.culprit = e.nics[n].name;
+    verdict.confidence = full / all;
+    verdict.evidence = {fmt::format(
+        "Up to {} NICs send to {} at the same time; {:.0f} % of what it receives comes while its "
+        "link is {:.0f} % full or more.",
+        most, verdict.culprit, 100 * full / all, 100 * kFull)};
+    found.push_back(std::move(verdict));
+  }
+}
+
+void find_oversubscription(const Evidence& e, Verdicts& found) {
+  constexpr double kFull = 0.6;
+  if (e.oversubscription <= 1.05) return;
+  // What each switch sends towards other switches, and the capacity for it.
+  std::map<std::string, double> capacity;
+  std::map<std::string, std::vector<double>> sent;
+  for (const LinkEvidence& link : e.links) {
+    if (!link.of_host) capacity[link.first] += link.rate_bps;
+  }
+  for (const PairEvidence& pair : e.pairs) {
+    for (const std::uint32_t directed : pair.way) {
+      const LinkEvidence& link = e.links[directed / 2];
+      if (link.of_host || directed % 2 != 0) continue;
+      std::vector<double>& at = sent[link.first];
+      at.resize(e.window_ends.size());
+      for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+        at[w] += static_cast<double>(pair.windows[w].bytes);
+      }
+    }
+  }
+  double most = 0;
+  std::string where;
+  for (const auto& [name, bytes] : sent) {
+    std::vector<double> shares;
+    for (std::size_t w = 0; w < bytes.size(); ++w) {
+      if (bytes[w] > 0) shares.push_back(share_of(bytes[w], window_us(e, w), capacity[name]));
+    }
+    const double share = median(shares);
+    if (share > most) {
+      most = share;
+      where = name;
+    }
+  }
+  if (most < kFull) return;
+  Verdict verdict;
+  verdict.cause = Cause::oversubscribed;
+  verdict.culprit = where;
+  verdict.confidence = std::min(1.0, most);
+  verdict.evidence = {
+      fmt::format("The links of a leaf to its hosts have {:.1f} times the capacity of its uplinks; "
+                  "the uplinks of "
+                  "{} are {:.0f} % full at the median.",
+                  e.oversubscription, where, 100 * most)};
+  found.push_back(std::move(verdict));
 }
 
 }  // namespace paceline::diagnosis

@@ -39,7 +39,7 @@ struct PartOfTime {
 
 // What a NIC counted in a window, over all its ports.
 struct NicWindow {
-  double pausing_us = 0;               // it told its switch to pause
+  double pausing_us = 0;                // it told its switch to pause
   std::uint64_t reclassed_packets = 0;  // data that it sent in another class than configured
 };
 

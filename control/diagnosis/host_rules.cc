@@ -157,7 +157,8 @@ class BothWays {
       for (const NicEvidence& nic : e_.nics) sent.push_back(nic.paces[part].sent);
       divide_by_median(sent);
       const Found one{*alone, e_.parts[part], sent[*alone], 0, 0, 0, *floors.sent()[*alone]};
-      if ((one.factor != 0 && one.factor < kMuchOneWay) || !agree(one)) continue;
+      if (one.factor == 0 ? one.packets < kLeastNoPace : one.factor < kMuchOneWay) continue;
+      if (!agree(one)) continue;
       if (!sends_alone(floors, *alone)) continue;
       if (!most || one.packets > most->packets) most = one;
     }
@@ -179,6 +180,7 @@ class BothWays {
   static constexpr double kLeastAlone = 0.4;
   static constexpr double kMuchAlone = 1.1;
   static constexpr double kMuchOneWay = 1.3;
+  static constexpr double kLeastNoPace = 0.6;  // packets, where messages have no pace
   static constexpr double kOneWay = 0.5;
   static constexpr double kPacketsOfPace = 4;
 

@@ -120,9 +120,7 @@ void find_pausing_nics(const Evidence& e, Explained& explained, Verdicts& found)
     Verdict verdict;
     verdict.culprit = e.nics[n].name;
     verdict.confidence = std::min(1.0, static_cast<double>(pauses.windows) / 8);
-    verdict.cause = storm  ? Cause::pfc_storm
-                    : pcie ? Cause::pcie_limit
-                           : Cause::slow_receiver;
+    verdict.cause = storm ? Cause::pfc_storm : pcie ? Cause::pcie_limit : Cause::slow_receiver;
     verdict.evidence = {fmt::format(
         "{} told its switch to pause for {:.0f} % of the time from window {} to window {} of {}.",
         verdict.culprit, 100 * pauses.share(), pauses.first + 1, pauses.last + 1,

@@ -23,9 +23,8 @@ using Verdicts = std::vector<Verdict>;
 inline bool is_in(const Evidence& evidence, std::size_t window, const PartOfTime& part) {
   const Picos begin = window == 0 ? Picos{0} : evidence.window_ends[window - 1];
   const Picos slice = evidence.until / Evidence::kSlices;
-  return slice * part.first <= begin &&
-         (part.last + 1 == Evidence::kSlices ||
-          evidence.window_ends[window] <= slice * (part.last + 1));
+  return slice * part.first <= begin && (part.last + 1 == Evidence::kSlices ||
+                                         evidence.window_ends[window] <= slice * (part.last + 1));
 }
 
 // By how much a round trip of a window is above that of an empty fabric; needs a measurement.

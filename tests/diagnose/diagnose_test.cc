@@ -25,6 +25,7 @@ Confusion run_worlds(std::uint64_t first, std::uint64_t count, bool tell) {
   Confusion confusion;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const FaultWorld world = fault_world(seed);
+    if (const char* only = std::getenv("ONLY"); only != nullptr && std::string(only).find(world.truth ? std::string(name_of(*world.truth)) : "none") == std::string::npos) continue;
     const auto t0 = std::chrono::steady_clock::now();
     CAPTURE(seed, world.toml);
     auto read = config::read_scenario_text(world.toml, "world", ".", reader_options());
@@ -41,14 +42,18 @@ Confusion run_worlds(std::uint64_t first, std::uint64_t count, bool tell) {
     bool right = !truth || !is_fault(*truth);
     for (const auto& verdict : verdicts) {
       if (!is_fault(verdict.cause)) continue;
+      if (verdict.cause != truth || verdict.culprit != world.culprit) for (const auto& line : verdict.evidence) fmt::print("    {}\n", line);
       said += fmt::format(" {}:{}({:.2f})", name_of(verdict.cause), verdict.culprit,
                           verdict.confidence);
       right = verdict.cause == truth && verdict.culprit == world.culprit;
     }
     const auto wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
-    fmt::print("{} seed {} true {}:{} said{} ({:.1f} ms, {} NICs, {:.1f}+{:.1f} s, {} events){}\n", right ? "ok  " : "MISS", seed,
-               truth ? name_of(*truth) : "none", world.culprit, said,
-               static_cast<double>(observed.evidence.until.count) / 1e9, observed.evidence.nics.size(), std::chrono::duration<double>(t1 - t0).count(), wall - std::chrono::duration<double>(t1 - t0).count(), observed.run.network.hops, world.truth && !truth ? " NOEFFECT" : "");
+    fmt::print("{} seed {} true {}:{} said{} ({:.1f} ms, {} NICs, {:.1f}+{:.1f} s, {} events){}\n",
+               right ? "ok  " : "MISS", seed, truth ? name_of(*truth) : "none", world.culprit, said,
+               static_cast<double>(observed.evidence.until.count) / 1e9,
+               observed.evidence.nics.size(), std::chrono::duration<double>(t1 - t0).count(),
+               wall - std::chrono::duration<double>(t1 - t0).count(), observed.run.network.hops,
+               world.truth && !truth ? " NOEFFECT" : "");
     std::fflush(stdout);
   }
   fmt::print("{}", confusion.text());

@@ -133,7 +133,8 @@ class WorldDraw {
                         pick(hosts_), std::min(hosts_ - 1, 8 + pick(16)), 1000 + pick(2000));
     }
     // A job of more than 64 ranks fills no queues.
-    const bool job = is(Cause::slow_rank) || (pick(2) == 0 && !(is(Cause::wrong_ecn) && hosts_ > 64));
+    const bool job =
+        is(Cause::slow_rank) || (pick(2) == 0 && !(is(Cause::wrong_ecn) && hosts_ > 64));
     if (job) return text + job_text(kilobytes);
     const bool few = hosts_ <= 64;
     // Unequal receivers queue, and queues are marked.
@@ -220,7 +221,8 @@ class WorldDraw {
         at_us = 0;
         break;
       case Cause::wrong_ecn:
-        out.culprit = fmt::format("leaf{}", pick(shape_ == Shape::rail ? leaves_ * nics_ : leaves_));
+        out.culprit =
+            fmt::format("leaf{}", pick(shape_ == Shape::rail ? leaves_ * nics_ : leaves_));
         kind = pick(2) == 0 ? "ecn_off" : "ecn_wrong";
         at_us = 0;
         if (kind == "ecn_wrong") {

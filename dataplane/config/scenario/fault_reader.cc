@@ -63,8 +63,8 @@ class FaultReader {
                        "[{} .. {}]: {}",
                        describe(given->value), kind.name, kind.least, kind.most, kind.severity));
     } else if (kind.kind == FaultKind::wrong_dscp && out.severity != std::floor(out.severity)) {
-      fail(given->value.where, fmt::format("fault.severity = {}: expected a whole number",
-                                           describe(given->value)));
+      fail(given->value.where,
+           fmt::format("fault.severity = {}: expected a whole number", describe(given->value)));
     }
   }
 

@@ -146,7 +146,8 @@ class FaultLinks {
   void add_intake(std::uint32_t link) {
     LinkEvent look = event(fault_.at, link, LinkAction::take);
     look.directions = from_host(link);
-    for (look.rate = slower(link); look.at < fault_.until(); look.at = look.at + config::kIntakeEvery) {
+    for (look.rate = slower(link); look.at < fault_.until();
+         look.at = look.at + config::kIntakeEvery) {
       out_.push_back(look);
     }
     look.at = fault_.until();

@@ -9,7 +9,7 @@ namespace paceline::fabric {
 
 namespace {
 constexpr std::uint64_t kMarkingStream = 0xFAB1'0000'0000'0000;  // of the run's seed
-constexpr std::size_t kMostMarkings = 255;  // Egress::curve has a byte
+constexpr std::size_t kMostMarkings = 255;                       // Egress::curve has a byte
 }  // namespace
 
 EgressQueues::Curve::Curve(const MarkingCurve& of) : kmin(of.kmin_bytes), kmax(of.kmax_bytes) {

@@ -79,7 +79,8 @@ TEST_CASE("bad faults are errors with place, value and what is allowed", "[confi
   CHECK(read("kind = \"wrong_dscp\"\ntarget = \"host0\"\nseverity = 1.5\n").errors ==
         one("6:12: fault.severity = 1.5: expected a whole number"));
   CHECK(read("kind = \"hash_collision\"\ntarget = \"host0\"\n").errors ==
-        one("5:10: fault.target = \"host0\": allowed with fault.kind = \"hash_collision\" is one link "
+        one("5:10: fault.target = \"host0\": allowed with fault.kind = \"hash_collision\" is one "
+            "link "
             "between switches, such as \"leaf0-spine1\""));
   CHECK(read("kind = \"dead_port\"\ntarget = \"host0\"\n").errors ==
         one("5:10: fault.target = \"host0\": fault.kind = \"dead_port\" needs NICs of several "
@@ -88,12 +89,16 @@ TEST_CASE("bad faults are errors with place, value and what is allowed", "[confi
 
 TEST_CASE("a fault needs what it changes", "[config]") {
   const auto without = [](const std::string& key, const std::string& kind) {
-    return read_scenario_text("transport = { reliability = \"selective\" }\n"
-                              "fabric = { topology = \"leaf_spine\", leaves = 2, spines = 2, "
-                              "hosts_per_leaf = 2, " + key + " }\n"
-                              "[[fault]]\nkind = \"" + kind + "\"\nfor = \"1ms\"\ntarget = \"" +
-                                  (kind == "hash_collision" ? "leaf0-spine0" : "host1") + "\"\n",
-                              "s.toml", "folder", {test_algorithms(), {}})
+    return read_scenario_text(
+               "workload = { kind = \"job\" }\n"
+               "fabric = { topology = \"leaf_spine\", leaves = 2, spines = 2, "
+               "hosts_per_leaf = 2, " +
+                   key +
+                   " }\n"
+                   "[[fault]]\nkind = \"" +
+                   kind + "\"\nfor = \"1ms\"\ntarget = \"" +
+                   (kind == "hash_collision" ? "leaf0-spine0" : "host1") + "\"\n",
+               "s.toml", "folder", {test_algorithms(), {}})
         .errors;
   };
   CHECK(without("flow_control = \"none\"", "pcie_limit") ==

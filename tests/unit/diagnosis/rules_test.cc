@@ -1,5 +1,6 @@
 // The rules on evidence made by hand: who suffers and who does not decides.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ Evidence quiet() {
   }
   for (int n = 0; n < 4; ++n) {
     const std::string name = "host" + std::to_string(n);
-    e.nics.push_back({name, 100e9, std::vector<NicPace>(Evidence::kParts, {1.0, 1.0})});
+    e.nics.push_back({name, 100e9, std::vector<NicPace>(Evidence::kParts, {1.0, 1.0}), {}});
     e.links.push_back({name, name, n < 2 ? "leaf0" : "leaf1", 100e9, true});
   }
   for (int leaf = 0; leaf < 2; ++leaf) {
@@ -101,11 +102,42 @@ TEST_CASE("a rank that computes long and comes late is slow; one that comes late
   CHECK(diagnose(e).empty());
 }
 
+template <class Which>
+void lengthen(Evidence& e, Which which, std::uint32_t ns) {
+  for (PairEvidence& pair : e.pairs) {
+    if (!which(pair)) continue;
+    for (PairWindow& window : pair.windows) window.rtt_ns += ns;
+  }
+}
+
+TEST_CASE("a NIC that sends every packet slowly and receives well has too narrow a host link",
+          "[diagnosis]") {
+  Evidence e = quiet();
+  lengthen(e, [](const PairEvidence& pair) { return pair.src == 1; }, 330);
+  CHECK(diagnose(e).empty());  // its messages are not slow
+  for (NicPace& pace : e.nics[1].paces) pace.sent = 2;
+  const auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::pcie_limit);
+  CHECK(found[0].culprit == "host1");
+}
+
+TEST_CASE("long round trips of one NIC alone are not its path's", "[diagnosis]") {
+  Evidence e = quiet();
+  std::erase_if(e.pairs, [](const PairEvidence& pair) {
+    return goes_by(pair, 4) && pair.src != 0 && pair.dst != 0;
+  });
+  lengthen(e, [](const PairEvidence& pair) { return goes_by(pair, 4); }, 20'000);
+  for (const Verdict& verdict : diagnose(e)) CHECK(verdict.cause != Cause::bad_path);
+}
+
 TEST_CASE("a NIC is slow both ways; one way is its peer or its path", "[diagnosis]") {
   Evidence e = quiet();
   for (NicPace& pace : e.nics[1].paces) pace.sent = 2;
   CHECK(diagnose(e).empty());
   for (NicPace& pace : e.nics[1].paces) pace.received = 2;
+  CHECK(diagnose(e).empty());  // a slow NIC takes longer for every packet
+  lengthen(e, [](const PairEvidence& pair) { return pair.src == 1 || pair.dst == 1; }, 330);
   const auto found = diagnose(e);
   REQUIRE(found.size() == 1);
   CHECK(found[0].cause == Cause::slow_nic);
@@ -241,12 +273,9 @@ TEST_CASE("a NIC that pauses its switch is a slow receiver, behind a PCIe limit 
   CHECK(found[0].cause == Cause::slow_receiver);
   CHECK(found[0].culprit == "host2");
   for (NicPace& pace : e.nics[2].paces) pace.sent = 2;
+  CHECK(diagnose(e).front().cause == Cause::slow_receiver);  // its packets take no longer
+  lengthen(e, [](const PairEvidence& pair) { return pair.src == 2; }, 330);
   CHECK(diagnose(e).front().cause == Cause::pcie_limit);
-  // One packet took no longer than usual: it can send fast.
-  for (PairEvidence& pair : e.pairs) {
-    if (pair.src == 2) pair.windows[5].rtt_ns = pair.base_rtt_ns;
-  }
-  CHECK(diagnose(e).front().cause == Cause::slow_receiver);
   add_pauses(e, 2, 0.95);
   // Who waits for it takes packets for lost.
   for (PairEvidence& pair : e.pairs) {
@@ -293,9 +322,14 @@ TEST_CASE("connections collide where a full link has far more than a fair hash g
   REQUIRE_FALSE(found.empty());
   CHECK(found[0].cause == Cause::hash_collision);
   CHECK(found[0].culprit == "leaf0-spine0");
-  CHECK(diagnose(with(16, 200'000)).empty());
-  CHECK(diagnose(with(11, 200'000)).empty());  // chance
-  CHECK(diagnose(with(0, 2'000)).empty());     // it has room for all
+  const auto collide = [&](std::size_t by_spine_1, std::uint64_t bytes) {
+    const auto said = diagnose(with(by_spine_1, bytes));
+    return std::any_of(said.begin(), said.end(),
+                       [](const Verdict& v) { return v.cause == Cause::hash_collision; });
+  };
+  CHECK_FALSE(collide(16, 200'000));
+  CHECK_FALSE(collide(11, 200'000));  // chance
+  CHECK_FALSE(collide(0, 500));       // it has room for all
 }
 
 TEST_CASE("a switch that marks nothing where its peers mark, or much where they do not, is wrong",

@@ -134,8 +134,8 @@ TEST_CASE("ports that collide pass the link that they are chosen for", "[driver]
     CAPTURE(i);
     const auto port = port_by(2 * 5, spec, topology, 0, 3, static_cast<std::uint16_t>(50'000 + i));
     REQUIRE(port);
-    const auto way = topology.path(
-        0, 3, fabric::entropy_of(spec.subnet_base + 1, spec.subnet_base + 4, *port));
+    const auto way =
+        topology.path(0, 3, fabric::entropy_of(spec.subnet_base + 1, spec.subnet_base + 4, *port));
     REQUIRE(way.size() == 4);
     CHECK(way[1] == 2 * 5);
   }

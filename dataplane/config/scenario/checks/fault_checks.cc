@@ -49,8 +49,9 @@ class FaultChecks : private KeyChecks {
     }
     if (kind.pauses && s_.fabric.flow_control != "pfc") needs("fabric.flow_control = \"pfc\"");
     if (kind.kind == FaultKind::hash_collision && !has_one_path(s_)) {
-      needs("one path a connection: fabric.ports = 1, fabric.load_balance = \"ecmp\", "
-            "transport.multipath = \"none\"");
+      needs(
+          "one path a connection: fabric.ports = 1, fabric.load_balance = \"ecmp\", "
+          "transport.multipath = \"none\"");
     }
     if (!hosts_known() || !given_.usable({"fabric.topology"})) return;
     const FoundLinks found = find_links(s_.fabric, fault.target);
