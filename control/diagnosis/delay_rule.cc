@@ -166,7 +166,8 @@ class DelayRule {
     for (std::size_t p = 0; p < floors.size(); ++p) {
       if (!inside[p] && floors[p].windows > 0) without.push_back(floors[p].excess_us);
     }
-    if (windows < kLeastWindows || without.size() < kLeastOthers || share_a_nic(measured)) return {};
+    if (windows < kLeastWindows || without.size() < kLeastOthers || share_a_nic(measured))
+      return {};
     DelayCandidate out{link, part, quantile(with, kLow), 0, with.size(), 0};
     const Usual usual = usual_of(without);
     const double packets_us = kLeastPackets * 8e6 * e_.packet_bytes / e_.links[link].rate_bps;

@@ -113,7 +113,8 @@ void lengthen(Evidence& e, Which which, std::uint32_t ns) {
 TEST_CASE("a NIC that sends every packet slowly and receives well has too narrow a host link",
           "[diagnosis]") {
   Evidence e = quiet();
-  lengthen(e, [](const PairEvidence& pair) { return pair.src == 1; }, 330);
+  lengthen(
+      e, [](const PairEvidence& pair) { return pair.src == 1; }, 330);
   CHECK(diagnose(e).empty());  // its messages are not slow
   for (NicPace& pace : e.nics[1].paces) pace.sent = 2;
   const auto found = diagnose(e);
@@ -127,7 +128,8 @@ TEST_CASE("long round trips of one NIC alone are not its path's", "[diagnosis]")
   std::erase_if(e.pairs, [](const PairEvidence& pair) {
     return goes_by(pair, 4) && pair.src != 0 && pair.dst != 0;
   });
-  lengthen(e, [](const PairEvidence& pair) { return goes_by(pair, 4); }, 20'000);
+  lengthen(
+      e, [](const PairEvidence& pair) { return goes_by(pair, 4); }, 20'000);
   for (const Verdict& verdict : diagnose(e)) CHECK(verdict.cause != Cause::bad_path);
 }
 
@@ -137,7 +139,8 @@ TEST_CASE("a NIC is slow both ways; one way is its peer or its path", "[diagnosi
   CHECK(diagnose(e).empty());
   for (NicPace& pace : e.nics[1].paces) pace.received = 2;
   CHECK(diagnose(e).empty());  // a slow NIC takes longer for every packet
-  lengthen(e, [](const PairEvidence& pair) { return pair.src == 1 || pair.dst == 1; }, 330);
+  lengthen(
+      e, [](const PairEvidence& pair) { return pair.src == 1 || pair.dst == 1; }, 330);
   const auto found = diagnose(e);
   REQUIRE(found.size() == 1);
   CHECK(found[0].cause == Cause::slow_nic);
@@ -274,7 +277,8 @@ TEST_CASE("a NIC that pauses its switch is a slow receiver, behind a PCIe limit 
   CHECK(found[0].culprit == "host2");
   for (NicPace& pace : e.nics[2].paces) pace.sent = 2;
   CHECK(diagnose(e).front().cause == Cause::slow_receiver);  // its packets take no longer
-  lengthen(e, [](const PairEvidence& pair) { return pair.src == 2; }, 330);
+  lengthen(
+      e, [](const PairEvidence& pair) { return pair.src == 2; }, 330);
   CHECK(diagnose(e).front().cause == Cause::pcie_limit);
   add_pauses(e, 2, 0.95);
   // Who waits for it takes packets for lost.
