@@ -62,10 +62,11 @@ class DelayRule {
 
  private:
   static constexpr double kLeastUs = 4;
+  static constexpr double kLeastPackets = 8;  // of the link's rate: a slow NIC adds fewer
   static constexpr double kSpreads = 3;
   static constexpr double kLow = 0.1;  // this share of the link's pairs need not stand out
   static constexpr double kAlike = 0.9;
-  static constexpr double kExplains = 0.6;  // of the pairs with long round trips
+  static constexpr double kExplains = 0.7;  // of the pairs with long round trips
   static constexpr std::size_t kLeastWindows = 8;
   // Slices of the time. What is over lasted for most of it; a queue of the beginning does not.
   static constexpr std::uint32_t kLeastSlices = 3;
@@ -98,13 +99,6 @@ class DelayRule {
     return out;
   }
 
-  bool is_in(std::size_t window, const PartOfTime& part) const {
-    const Picos begin = window == 0 ? Picos{0} : e_.window_ends[window - 1];
-    const Picos slice = e_.until / Evidence::kSlices;
-    return slice * part.first <= begin && (part.last + 1 == Evidence::kSlices ||
-                                           e_.window_ends[window] <= slice * (part.last + 1));
-  }
-
   std::vector<PairFloor> floors_in(const PartOfTime& part) const {
     std::vector<PairFloor> out(e_.pairs.size());
     for (std::uint32_t p = 0; p < e_.pairs.size(); ++p) {
@@ -115,7 +109,7 @@ class DelayRule {
       std::uint32_t least = 0;
       for (std::size_t w = 0; w < pair.windows.size(); ++w) {
         const std::uint32_t rtt_ns = pair.windows[w].rtt_ns;
-        if (rtt_ns == 0 || !is_in(w, part)) continue;
+        if (rtt_ns == 0 || !is_in(e_, w, part)) continue;
         if (++out[p].windows == 1 || rtt_ns < least) least = rtt_ns;
       }
       out[p].excess_us = (static_cast<double>(least) - pair.base_rtt_ns) / 1e3;
@@ -129,7 +123,7 @@ class DelayRule {
     for (std::size_t p = 0; p < e_.pairs.size(); ++p) {
       if (inside[p] != which) continue;
       for (std::size_t w = 0; w < e_.pairs[p].windows.size(); ++w) {
-        if (!is_in(w, part)) continue;
+        if (!is_in(e_, w, part)) continue;
         marks += e_.pairs[p].windows[w].marks;
         bytes += static_cast<double>(e_.pairs[p].windows[w].bytes);
       }
@@ -144,24 +138,41 @@ class DelayRule {
                                std::count_if(pair.ack_way.begin(), pair.ack_way.end(), by_link));
   }
 
+  // Several pairs that one NIC sends or receives: its delay, as likely as the path's.
+  bool share_a_nic(const std::vector<std::uint32_t>& pairs) const {
+    if (pairs.size() < 2) return false;
+    const PairEvidence& first = e_.pairs[pairs.front()];
+    const auto all_have = [&](std::uint32_t nic) {
+      return std::all_of(pairs.begin(), pairs.end(), [&](std::uint32_t p) {
+        return e_.pairs[p].src == nic || e_.pairs[p].dst == nic;
+      });
+    };
+    return all_have(first.src) || all_have(first.dst);
+  }
+
   std::optional<DelayCandidate> judge(std::uint32_t link, const PartOfTime& part,
                                       const std::vector<PairFloor>& floors) const {
     std::vector<bool> inside(e_.pairs.size());
     std::vector<double> with, without;
+    std::vector<std::uint32_t> measured;  // by this link
     std::size_t windows = 0;
     for (const std::uint32_t p : members_.pairs(link, LinkMembers::Direction::both)) {
       inside[p] = true;
       if (floors[p].windows == 0) continue;
       windows += floors[p].windows;
       with.push_back(floors[p].excess_us / passes(e_.pairs[p], link));
+      measured.push_back(p);
     }
     for (std::size_t p = 0; p < floors.size(); ++p) {
       if (!inside[p] && floors[p].windows > 0) without.push_back(floors[p].excess_us);
     }
-    if (windows < kLeastWindows || without.size() < kLeastOthers) return std::nullopt;
+    if (windows < kLeastWindows || without.size() < kLeastOthers || share_a_nic(measured))
+      return {};
     DelayCandidate out{link, part, quantile(with, kLow), 0, with.size(), 0};
     const Usual usual = usual_of(without);
-    if (out.more_us - usual.middle < std::max(kLeastUs, kSpreads * usual.spread)) return {};
+    const double packets_us = kLeastPackets * 8e6 * e_.packet_bytes / e_.links[link].rate_bps;
+    if (out.more_us - usual.middle < std::max({kLeastUs, packets_us, kSpreads * usual.spread}))
+      return {};
     const double is_long = usual.middle + (out.more_us - usual.middle) / 2;
     const auto longer = [&](double us) { return us >= is_long; };
     out.affected = static_cast<std::size_t>(std::count_if(with.begin(), with.end(), longer));

@@ -32,14 +32,22 @@ std::vector<Verdict> diagnose(const Evidence& evidence) {
   find_slow_ranks(evidence, found);
   // Ports that were down explain losses, and losses explain that pairs and NICs are slow.
   find_bad_ports(evidence, explained, found);
-  find_lossy_link(evidence, explained, found);
+  find_wrong_dscp(evidence, explained, found);
+  const std::size_t before = found.size();
+  find_pausing_nics(evidence, explained, found);
+  // Who waits behind a pause for long takes its packets for lost.
+  if (found.size() == before) find_lossy_link(evidence, explained, found);
   Verdicts loads;
   find_incast(evidence, explained, loads);
   find_oversubscription(evidence, loads);
   // Round trips and message times are weaker signs: a fault found so far, or a core with more load
   // than it carries, may have caused them.
   const bool unknown = found.empty() && !core_is_full(loads);
-  if (unknown) find_bad_path(evidence, with_incasts(evidence, explained, loads), found);
+  if (unknown) find_hash_collision(evidence, found);
+  if (unknown && found.empty()) {
+    find_bad_path(evidence, with_incasts(evidence, explained, loads), found);
+  }
+  if (unknown && found.empty()) find_wrong_ecn(evidence, explained, found);
   if (unknown && found.empty()) find_slow_nic(evidence, explained, found);
   found.insert(found.end(), loads.begin(), loads.end());
   std::stable_sort(found.begin(), found.end(),

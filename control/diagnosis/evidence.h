@@ -37,10 +37,17 @@ struct PartOfTime {
   std::uint32_t last = 0;
 };
 
+// What a NIC counted in a window, over all its ports.
+struct NicWindow {
+  double pausing_us = 0;                // it told its switch to pause
+  std::uint64_t reclassed_packets = 0;  // data that it sent in another class than configured
+};
+
 struct NicEvidence {
   std::string name;
   double rate_bps = 0;         // of all its ports together
   std::vector<NicPace> paces;  // for each of Evidence::parts
+  std::vector<NicWindow> windows;
 };
 
 struct PortChange {
@@ -101,8 +108,15 @@ struct Evidence {
   // At sender * nics + receiver: the median of their messages' time over the ideal; 0 without any.
   std::vector<double> slowness;
   std::uint32_t packet_bytes = 4096;
+  bool marks = false;  // switches mark what is congested
   // Capacity of a leaf's links to hosts over that of its uplinks.
   double oversubscription = 0;
 };
+
+// How long a window of PairEvidence::windows is.
+inline double window_us(const Evidence& evidence, std::size_t window) {
+  const Picos begin = window == 0 ? Picos{0} : evidence.window_ends[window - 1];
+  return static_cast<double>((evidence.window_ends[window] - begin).count) / 1e6;
+}
 
 }  // namespace paceline::diagnosis

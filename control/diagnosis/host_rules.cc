@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "control/diagnosis/nic_floors.h"
 #include "control/diagnosis/robust.h"
 #include "control/diagnosis/rules.h"
 
@@ -109,13 +110,19 @@ class BothWays {
     double score = 0;    // spreads above the median NIC
     double fastest = 0;  // the most that it sent or received in a window, as a share of its rate
     double others = 0;   // the same of the median NIC
+    double packets = 0;  // by so many its shortest round trips are longer than the median NIC's
   };
 
-  // The NIC that stands out most in any part of the time, without those already explained.
+  // The NIC whose round trips are longest both ways in any part of the time, without those already
+  // explained; its messages are slow as well.
   std::optional<Found> find(const Explained& explained) const {
     std::optional<Found> most;
     const std::vector<bool> by_others = by_pairs(explained);
     for (std::size_t part = 0; part < e_.parts.size(); ++part) {
+      if (!may_judge(e_.parts[part])) continue;
+      const NicFloors floors(e_, e_.parts[part]);
+      const auto both = floors.both();
+      const auto alone = alone_above(both, kLeastAlone);
       const std::vector<double> slow = slow_in(part);
       std::vector<double> some = slow;
       std::erase(some, 0.0);
@@ -125,11 +132,35 @@ class BothWays {
       std::erase(some, 0.0);
       const double others = median(some);
       for (std::size_t n = 0; n < slow.size(); ++n) {
-        if (explained.nics[n] || by_others[n]) continue;
+        if (explained.nics[n] || by_others[n] || !both[n]) continue;
         const Found one{n,          e_.parts[part], slow[n], usual.score(slow[n], kLeastSpread),
-                        fastest[n], others};
-        if (stands_out(one) && (!most || one.score > most->score)) most = one;
+                        fastest[n], others,         *both[n]};
+        if (one.packets < kLeastPackets || !agree(one)) continue;
+        const bool by_packets = alone == n && (one.factor == 0 || one.factor >= kMuchAlone) &&
+                                one.fastest < kFast && !sends_alone(floors, n);
+        if (!by_packets && !stands_out(one)) continue;
+        if (!most || one.packets > most->packets) most = one;
       }
+    }
+    return most;
+  }
+
+  // The NIC that sends every packet slowly, and its messages, but receives as the others.
+  std::optional<Found> find_sender(const Explained& explained) const {
+    std::optional<Found> most;
+    for (std::size_t part = 0; part < e_.parts.size(); ++part) {
+      if (!may_judge(e_.parts[part])) continue;
+      const NicFloors floors(e_, e_.parts[part]);
+      const auto alone = alone_above(floors.sent(), kLeastAlone);
+      if (!alone || explained.nics[*alone]) continue;
+      std::vector<double> sent;
+      for (const NicEvidence& nic : e_.nics) sent.push_back(nic.paces[part].sent);
+      divide_by_median(sent);
+      const Found one{*alone, e_.parts[part], sent[*alone], 0, 0, 0, *floors.sent()[*alone]};
+      if (one.factor == 0 ? one.packets < kLeastNoPace : one.factor < kMuchOneWay) continue;
+      if (!agree(one)) continue;
+      if (!sends_alone(floors, *alone)) continue;
+      if (!most || one.packets > most->packets) most = one;
     }
     return most;
   }
@@ -143,6 +174,15 @@ class BothWays {
   // A NIC that never reached this share of what the others reached needs less evidence.
   static constexpr double kCapped = 0.65;
   static constexpr double kSpreadsCapped = 3;
+  // Of the shortest round trips, in packets: where the messages are slow enough by themselves, and
+  // where they are the main sign.
+  static constexpr double kLeastPackets = 0.25;
+  static constexpr double kLeastAlone = 0.4;
+  static constexpr double kMuchAlone = 1.1;
+  static constexpr double kMuchOneWay = 1.3;
+  static constexpr double kLeastNoPace = 0.6;  // packets, where messages have no pace
+  static constexpr double kOneWay = 0.5;
+  static constexpr double kPacketsOfPace = 4;
 
   // The NICs of which explained pairs carried a large share of the bytes.
   std::vector<bool> by_pairs(const Explained& explained) const {
@@ -162,6 +202,23 @@ class BothWays {
       out.push_back(of_these[n] > 0 && of_these[n] >= kMuchOfIt * all[n]);
     }
     return out;
+  }
+
+  // A NIC that is s times as slow adds s - 1 packets; a queue adds any number. Small messages have
+  // no pace.
+  static bool agree(const Found& one) {
+    return one.factor == 0 || one.packets <= kPacketsOfPace * one.factor;
+  }
+  // It receives far faster than it sends, or nothing.
+  static bool sends_alone(const NicFloors& floors, std::size_t nic) {
+    const auto& received = floors.received()[nic];
+    return !received || *received <= kOneWay * floors.sent()[nic].value_or(0);
+  }
+
+  // Long enough that a queue empties meanwhile, or the end of the time.
+  static bool may_judge(const PartOfTime& part) {
+    constexpr std::uint32_t kLeastSlices = 4;
+    return part.last + 1 == Evidence::kSlices || part.last - part.first + 1 >= kLeastSlices;
   }
 
   static bool stands_out(const Found& one) {
@@ -228,21 +285,31 @@ class BothWays {
 void find_slow_ranks(const Evidence& evidence, Verdicts& found) { SlowRanks(evidence).find(found); }
 
 void find_slow_nic(const Evidence& evidence, Explained& explained, Verdicts& found) {
-  const auto slow = BothWays(evidence).find(explained);
-  if (!slow) return;
+  const BothWays nics(evidence);
+  const auto slow = nics.find(explained);
+  const auto sender = slow ? std::nullopt : nics.find_sender(explained);
+  if (!slow && !sender) return;
+  const BothWays::Found& one = slow ? *slow : *sender;
   Verdict verdict;
-  verdict.cause = Cause::slow_nic;
-  verdict.culprit = evidence.nics[slow->nic].name;
-  verdict.confidence = std::min(1.0, slow->score / 10) * std::min(1.0, slow->factor - 0.5);
+  verdict.cause = slow ? Cause::slow_nic : Cause::pcie_limit;
+  verdict.culprit = evidence.nics[one.nic].name;
+  verdict.confidence =
+      std::min(1.0, 0.5 + one.packets) * (one.factor == 0 ? 0.8 : std::min(1.0, one.factor - 0.5));
   verdict.evidence = {
-      fmt::format(
-          "Messages to and from {} take {:.2f} times as long as at the median NIC, {:.1f} spreads "
-          "more, from slice {} to slice {} of {} of the time.",
-          verdict.culprit, slow->factor, slow->score, slow->part.first + 1, slow->part.last + 1,
-          Evidence::kSlices),
-      fmt::format("It reached at most {:.0f} % of its rate, the median NIC {:.0f} %.",
-                  100 * slow->fastest, 100 * slow->others)};
-  explained.nics[slow->nic] = true;
+      fmt::format("The shortest round trips {} {} are longer than the median NIC's by the time of "
+                  "{:.2f} packets from slice {} to slice {} of {} of the time.",
+                  slow ? "to and from" : "from", verdict.culprit, one.packets, one.part.first + 1,
+                  one.part.last + 1, Evidence::kSlices)};
+  if (one.factor != 0) {
+    verdict.evidence.push_back(
+        fmt::format("Messages take {:.2f} times as long as at the median NIC.", one.factor));
+  }
+  if (slow) {
+    verdict.evidence.push_back(
+        fmt::format("It reached at most {:.0f} % of its rate, the median NIC {:.0f} %.",
+                    100 * one.fastest, 100 * one.others));
+  }
+  explained.nics[one.nic] = true;
   found.push_back(std::move(verdict));
 }
 

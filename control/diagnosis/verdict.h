@@ -12,15 +12,21 @@ namespace paceline::diagnosis {
 enum class Cause : std::uint8_t {
   slow_rank,
   slow_nic,
+  pcie_limit,
+  slow_receiver,
+  wrong_dscp,
   dead_port,
   flapping_port,
+  pfc_storm,
   lossy_link,
   bad_path,
+  hash_collision,
+  wrong_ecn,
   // By design, no faults.
   incast,
   oversubscribed,
 };
-inline constexpr std::uint32_t kCauses = 8;
+inline constexpr std::uint32_t kCauses = 14;
 
 enum class Place : std::uint8_t { host, port, path, core };
 

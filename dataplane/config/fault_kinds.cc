@@ -9,6 +9,9 @@ namespace paceline::config {
 
 namespace {
 
+constexpr double kIntakeLooks = 1e12 / static_cast<double>(kIntakeEvery.count);
+constexpr double kStorms = 1e12 / static_cast<double>(kStormEvery.count);
+
 constexpr auto kKinds = std::to_array<FaultKindInfo>({
     {.kind = FaultKind::slow_rank,
      .name = "slow_rank",
@@ -25,7 +28,39 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .most = 1000,
      .usual = 2,
      .severity = "times as slow",
-     .meaning = "The NIC sends and receives at a part of its rate, as behind a bad PCIe link."},
+     .meaning = "The NIC's ports send and receive at a part of their rate, as after a bad "
+                "agreement on speed. Nobody is paused."},
+    {.kind = FaultKind::pcie_limit,
+     .name = "pcie_limit",
+     .target = FaultTarget::nic,
+     .least = 1.1,
+     .most = 1000,
+     .usual = 2,
+     .severity = "times as slow",
+     .meaning = "The NIC's host link has a part of the ports' rate: it sends slowly, takes what "
+                "arrives slowly, and pauses its switch meanwhile. Needs `for` and PFC.",
+     .repeats = kIntakeLooks,
+     .pauses = true},
+    {.kind = FaultKind::slow_receiver,
+     .name = "slow_receiver",
+     .target = FaultTarget::nic,
+     .least = 1.1,
+     .most = 1000,
+     .usual = 2,
+     .severity = "times as slow",
+     .meaning = "The NIC takes what arrives slowly, as with too many memory regions, and pauses "
+                "its switch meanwhile; it sends well. Needs `for` and PFC.",
+     .repeats = kIntakeLooks,
+     .pauses = true},
+    {.kind = FaultKind::wrong_dscp,
+     .name = "wrong_dscp",
+     .target = FaultTarget::nic,
+     .least = 0,
+     .most = 6,
+     .usual = 0,
+     .severity = "the traffic class in which its data travels",
+     .meaning = "The NIC gives its data the DSCP of another class: switches neither pause for it "
+                "nor prefer it."},
     {.kind = FaultKind::dead_port,
      .name = "dead_port",
      .target = FaultTarget::port,
@@ -37,7 +72,18 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .most = 10'000,
      .usual = 500,
      .severity = "times a second that it goes down, each time for a tenth of the time between",
-     .meaning = "The link of a port fails and comes back again and again. Needs `for`."},
+     .meaning = "The link of a port fails and comes back again and again. Needs `for`.",
+     .repeats = -1},
+    {.kind = FaultKind::pfc_storm,
+     .name = "pfc_storm",
+     .target = FaultTarget::nic,
+     .least = 0.5,
+     .most = 1,
+     .usual = 0.98,
+     .severity = "share of the time that it pauses its switch",
+     .meaning = "The NIC sends pauses, whether anything arrives or not. Needs `for` and PFC.",
+     .repeats = kStorms,
+     .pauses = true},
     {.kind = FaultKind::lossy_link,
      .name = "lossy_link",
      .target = FaultTarget::link,
@@ -56,10 +102,27 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .severity = "microseconds more, each way",
      .meaning = "A link between switches takes longer, as after a detour.",
      .one_direction = true},
+    {.kind = FaultKind::hash_collision,
+     .name = "hash_collision",
+     .target = FaultTarget::between_switches,
+     .least = 0.01,
+     .most = 1,
+     .usual = 1,
+     .severity = "share of the connections that could pass it",
+     .meaning = "Connections that open meanwhile get source ports by which they pass this link, "
+                "from its first end to its second. Needs one path a connection."},
     {.kind = FaultKind::ecn_off,
      .name = "ecn_off",
      .target = FaultTarget::switch_itself,
      .meaning = "A switch marks no packets. Needs `fabric.ecn.enabled`."},
+    {.kind = FaultKind::ecn_wrong,
+     .name = "ecn_wrong",
+     .target = FaultTarget::switch_itself,
+     .least = 0.001,
+     .most = 100,
+     .usual = 0.05,
+     .severity = "times the thresholds",
+     .meaning = "A switch marks too early (below 1) or too late. Needs `fabric.ecn.enabled`."},
 });
 
 constexpr auto kNames = [] {

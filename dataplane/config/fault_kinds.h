@@ -8,16 +8,28 @@
 #include <string>
 #include <string_view>
 
+#include "dataplane/base/units.h"
+
 namespace paceline::config {
+
+// How often a NIC that takes data slowly looks at what waits, and a storm begins anew.
+inline constexpr Picos kIntakeEvery = picos_from_micros(5);
+inline constexpr Picos kStormEvery = picos_from_micros(100);
 
 enum class FaultKind : std::uint8_t {
   slow_rank,
   slow_nic,
+  pcie_limit,
+  slow_receiver,
+  wrong_dscp,
   dead_port,
   flapping_port,
+  pfc_storm,
   lossy_link,
   bad_path,
+  hash_collision,
   ecn_off,
+  ecn_wrong,
 };
 
 // What a fault happens to.
@@ -41,6 +53,10 @@ struct FaultKindInfo {
   std::string_view severity{};  // what it means
   std::string_view meaning{};   // what happens
   bool one_direction = false;   // [[fault]] direction may be "up" or "down"
+  // It happens so often a second, in events that are planned beforehand: it needs an end. -1: as
+  // often as the severity says.
+  double repeats = 0;
+  bool pauses = false;  // needs fabric.flow_control = "pfc"
 };
 
 std::span<const FaultKindInfo> fault_kinds();

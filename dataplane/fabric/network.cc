@@ -129,6 +129,9 @@ Picos Network::link_pause_time(std::uint32_t link) const { return state_->pauses
 Picos Network::link_pause_time(std::uint32_t link, Picos now) const {
   return link_pause_time(link) + state_->pauses.in_force(link, state_->wire[link].paused, now);
 }
+std::uint64_t Network::reclassed_packets(std::uint32_t link) const {
+  return state_->impairments.reclassed(link);
+}
 Picos Network::pause_time(Picos now) const {
   Picos sum = stats().pause_time;
   for (const Link& link : state_->wire.all()) {

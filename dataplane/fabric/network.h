@@ -115,6 +115,8 @@ class Network {
   Picos link_pause_time(std::uint32_t link) const;
   // The same, with what the pauses in force have lasted until `now`.
   Picos link_pause_time(std::uint32_t link, Picos now) const;
+  // Packets of data that left by this link in another class than their own.
+  std::uint64_t reclassed_packets(std::uint32_t link) const;
   // stats().pause_time with what the pauses in force have lasted until `now`, for time series.
   Picos pause_time(Picos now) const;
 

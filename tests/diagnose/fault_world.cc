@@ -25,8 +25,9 @@ class WorldDraw {
   FaultWorld draw() {
     FaultWorld out;
     draw_truth(out);
-    draw_shape(out);
-    std::string workload = workload_text(out);
+    truth_ = out.truth;
+    draw_shape();
+    const std::string workload = workload_text();
     out.toml = fmt::format("seed = {}\n{}{}[cc]\nalgorithm = \"{}\"\n{}", seed_, fabric_text(),
                            ports_ > 1 ? "[transport]\nreliability = \"selective\"\n" : "",
                            algorithm(), workload);
@@ -46,48 +47,52 @@ class WorldDraw {
   }
 
   void draw_truth(FaultWorld& out) {
-    constexpr std::array kFaults{Cause::slow_rank,     Cause::slow_nic,   Cause::dead_port,
-                                 Cause::flapping_port, Cause::lossy_link, Cause::bad_path};
-    const std::uint32_t which = pick(7);
+    const std::uint32_t which = pick(12);
     if (which == 0) return;
     if (which == 1) {
       out.truth = pick(2) == 0 ? Cause::incast : Cause::oversubscribed;
     } else {
-      out.truth = kFaults[pick(kFaults.size())];
+      out.truth = static_cast<Cause>(pick(kFaults));
     }
   }
 
-  bool is(const FaultWorld& world, Cause cause) const { return world.truth == cause; }
+  bool is(Cause cause) const { return truth_ == cause; }
 
-  void draw_shape(const FaultWorld& out) {
+  void draw_shape() {
     shape_ = static_cast<Shape>(pick(3));
-    const bool needs_core = is(out, Cause::bad_path) || is(out, Cause::oversubscribed);
+    const bool needs_core = is(Cause::bad_path) || is(Cause::oversubscribed) ||
+                            is(Cause::hash_collision) || is(Cause::wrong_ecn);
+    // Only many connections for each NIC fill queues.
+    const std::uint32_t size = pick(is(Cause::wrong_ecn) ? 85 : 100);
+    const std::uint32_t nics = size < 60   ? 64U
+                               : size < 85 ? 128U
+                               : size < 95 ? 256U
+                               : size < 99 ? 512U
+                                           : 1024U;
     if (needs_core && shape_ == Shape::star) shape_ = Shape::leaf_spine;
-    if (is(out, Cause::oversubscribed)) shape_ = Shape::leaf_spine;
-    if (is(out, Cause::dead_port)) {
+    if (nics > 128 && shape_ == Shape::star) shape_ = Shape::leaf_spine;
+    if (is(Cause::oversubscribed) || is(Cause::hash_collision)) shape_ = Shape::leaf_spine;
+    if (is(Cause::dead_port)) {
       shape_ = Shape::leaf_spine;
       ports_ = 2;
     }
-    if (shape_ == Shape::star) {
-      hosts_ = one_of(std::array{16U, 24U, 32U});
-    } else if (shape_ == Shape::leaf_spine) {
-      leaves_ = one_of(std::array{2U, 4U, 8U});
-      per_leaf_ = one_of(std::array{4U, 8U});
-      leaves_ = std::max(leaves_, 16 / per_leaf_);
-      spines_ = one_of(std::array{2U, 4U});
-      hosts_ = leaves_ * per_leaf_;
-    } else {
-      per_leaf_ = one_of(std::array{4U, 8U});
-      leaves_ = 2;  // of each rail
-      spines_ = 2;
+    hosts_ = nics;
+    if (shape_ == Shape::leaf_spine) {
+      per_leaf_ = nics <= 128 ? one_of(std::array{8U, 16U}) : one_of(std::array{16U, 32U});
+      leaves_ = nics / per_leaf_;
+      spines_ = one_of(std::array{2U, 4U, 8U});
+    } else if (shape_ == Shape::rail) {
+      per_leaf_ = 8;
       nics_ = one_of(std::array{2U, 4U});
-      hosts_ = nics_ * leaves_ * per_leaf_;
+      leaves_ = nics / per_leaf_ / nics_;  // of each rail
+      spines_ = one_of(std::array{2U, 4U});
     }
-    narrow_ = is(out, Cause::oversubscribed);
+    gbps_ = nics > 128 || pick(2) == 0 ? 25 : 100;
+    narrow_ = is(Cause::oversubscribed);
   }
 
   std::string fabric_text() const {
-    std::string text = "[fabric]\nrate = \"100Gb/s\"\n";
+    std::string text = fmt::format("[fabric]\nrate = \"{}Gb/s\"\n", gbps_);
     switch (shape_) {
       case Shape::star:
         text += fmt::format("hosts = {}\n", hosts_);
@@ -102,7 +107,7 @@ class WorldDraw {
         text += fmt::format(
             "topology = \"rail\"\nnics = {}\nservers = {}\nhosts_per_leaf = {}\nspines = {}\n"
             "cores = {}\nuplink_rate = \"{}Gb/s\"\n",
-            nics_, leaves_ * per_leaf_, per_leaf_, spines_, spines_, 100 * per_leaf_ / spines_);
+            nics_, leaves_ * per_leaf_, per_leaf_, spines_, spines_, gbps_ * per_leaf_ / spines_);
         break;
     }
     if (ports_ > 1) text += fmt::format("ports = {}\n", ports_);
@@ -110,72 +115,126 @@ class WorldDraw {
   }
 
   std::string_view algorithm() {
-    constexpr std::array<std::string_view, 4> kAlgorithms{"dcqcn", "cadence", "swift", "dctcp"};
+    constexpr std::array<std::string_view, 4> kAlgorithms{"dcqcn", "dctcp", "cadence", "swift"};
     constexpr std::array<std::string_view, 2> kOverPlanes{"cadence", "nscc"};
-    return ports_ > 1 ? kOverPlanes[pick(kOverPlanes.size())] : kAlgorithms[pick(4)];
+    // Only two of them look at marks.
+    return ports_ > 1 ? kOverPlanes[pick(kOverPlanes.size())]
+                      : kAlgorithms[pick(is(Cause::wrong_ecn) ? 2 : 4)];
   }
 
   // Every NIC sends for some milliseconds, in as few packets as possible.
-  std::string workload_text(const FaultWorld& out) {
+  std::string workload_text() {
     std::string text = "[workload]\n";
-    if (is(out, Cause::incast)) {
+    const std::uint32_t kilobytes = kPackets * 4 / hosts_;  // that a NIC sends
+    if (is(Cause::incast)) {
       return text + fmt::format(
                         "kind = \"incast\"\nreceiver = {}\nfan_in = {}\n"
                         "message_bytes = \"{}kB\"\n",
                         pick(hosts_), std::min(hosts_ - 1, 8 + pick(16)), 1000 + pick(2000));
     }
-    const bool job = is(out, Cause::slow_rank) || pick(2) == 0;
-    if (job) {
-      const bool ring = pick(2) == 0;
-      iterations_ = 8 + pick(8);
-      return text + fmt::format(
-                        "kind = \"job\"\n[workload.job]\noperation = \"{}\"\n"
-                        "bytes = \"{}kB\"\niterations = {}\ncompute = \"{}us\"\n"
-                        "jitter = {:.3f}\nchunk_bytes = \"256KiB\"\n",
-                        ring ? "all_reduce" : "all_to_all", 2000 + pick(3000), iterations_,
-                        100 + pick(200), 0.01 + 0.04 * random_.uniform());
-    }
-    const std::uint32_t kind = is(out, Cause::oversubscribed) ? 0 : pick(2);
-    if (kind == 0) {
+    // A job of more than 64 ranks fills no queues.
+    const bool job =
+        is(Cause::slow_rank) || (pick(2) == 0 && !(is(Cause::wrong_ecn) && hosts_ > 64));
+    if (job) return text + job_text(kilobytes);
+    const bool few = hosts_ <= 64;
+    // Unequal receivers queue, and queues are marked.
+    const double skew = is(Cause::wrong_ecn) ? 1.0 : 0.5 * random_.uniform();
+    if (few && (is(Cause::oversubscribed) || pick(2) == 0)) {
       return text + fmt::format("kind = \"all_to_all\"\nmessage_bytes = \"{}kB\"\nskew = {:.2f}\n",
-                                (12'000 + pick(12'000)) / hosts_, 0.5 * random_.uniform());
+                                (kilobytes / 2 + pick(kilobytes)) / hosts_, skew);
     }
-    return text + fmt::format("kind = \"open_loop\"\nload = {:.2f}\nwindow = \"2ms\"\n",
-                              0.4 + 0.3 * random_.uniform());
+    if (is(Cause::wrong_ecn)) {
+      text += "incast_load = 0.3\nfan_in = 24\nmessage_bytes = \"200kB\"\n";
+    }
+    const double load = (is(Cause::oversubscribed) ? 0.6 : 0.4) + 0.3 * random_.uniform();
+    return text + fmt::format("kind = \"open_loop\"\nload = {:.2f}\nwindow = \"{:.0f}us\"\n", load,
+                              std::clamp(8e3 * kilobytes / (gbps_ * load) / 1e3, 500.0, 3000.0));
   }
 
+  std::string job_text(std::uint32_t kilobytes) {
+    constexpr std::array<std::string_view, 3> kLarge{"double_tree", "halving_doubling_near",
+                                                     "halving_doubling_far"};
+    const bool large = hosts_ > 128;
+    const std::uint32_t iterations = large ? 5 + pick(4) : 8 + pick(8);
+    std::string_view schedule = "ring";
+    // A ring crosses between leaves too rarely to collide.
+    if (large || is(Cause::hash_collision)) schedule = kLarge[pick(kLarge.size())];
+    const bool exchange = is(Cause::wrong_ecn) ? hosts_ == 64 : hosts_ == 64 && pick(2) == 0;
+    const std::uint32_t bytes =
+        (kilobytes * 3 / 4 + pick(kilobytes / 2)) / iterations / (exchange ? 1 : 2);
+    const std::string operation =
+        exchange ? "operation = \"all_to_all\"\n"
+                 : fmt::format("operation = \"all_reduce\"\nall_reduce = \"{}\"\n", schedule);
+    return fmt::format(
+        "kind = \"job\"\n[workload.job]\n{}bytes = \"{}kB\"\niterations = {}\n"
+        "compute = \"{}us\"\njitter = {:.3f}\nchunk_bytes = \"256KiB\"\n{}",
+        operation, bytes, iterations, 100 + pick(200), 0.01 + 0.04 * random_.uniform(),
+        is(Cause::wrong_ecn) ? "skew = 1\n" : "");
+  }
+
+  std::string a_nic() { return fmt::format("host{}", pick(hosts_)); }
+
   std::string fault_text(FaultWorld& out) {
-    std::string text = fmt::format("[[fault]]\nkind = \"{}\"\n", name_of(*out.truth));
-    const std::uint32_t at_us = pick(2) == 0 ? 0 : pick(600);
+    std::string kind(name_of(*out.truth));
+    std::string text;
+    std::uint32_t at_us = pick(2) == 0 ? 0 : pick(600);
     switch (*out.truth) {
       case Cause::slow_rank:
         out.culprit = fmt::format("rank{}", pick(hosts_));
-        text += fmt::format("severity = {:.2f}\n", between(1.25, 3));
+        text = fmt::format("severity = {:.2f}\n", between(1.25, 3));
         break;
       case Cause::slow_nic:
-        out.culprit = fmt::format("host{}", pick(hosts_));
-        text += fmt::format("severity = {:.2f}\n", between(1.8, 8));
+        out.culprit = a_nic();
+        text = fmt::format("severity = {:.2f}\n", between(1.8, 8));
+        break;
+      case Cause::pcie_limit:
+      case Cause::slow_receiver:
+        out.culprit = a_nic();
+        text = fmt::format("severity = {:.2f}\nfor = \"30ms\"\n", between(1.8, 5));
+        break;
+      case Cause::wrong_dscp:
+        out.culprit = a_nic();
+        text = fmt::format("severity = {}\n", pick(3));
         break;
       case Cause::dead_port:
         out.culprit = fmt::format("host{}.p1", pick(hosts_));
         break;
       case Cause::flapping_port:
-        out.culprit = fmt::format("host{}", pick(hosts_));
-        text += fmt::format("severity = {:.0f}\nfor = \"20ms\"\n", between(500, 3000));
+        out.culprit = a_nic();
+        text = fmt::format("severity = {:.0f}\nfor = \"20ms\"\n", between(500, 3000));
+        break;
+      case Cause::pfc_storm:
+        out.culprit = a_nic();
+        text = fmt::format("severity = {:.2f}\nfor = \"{}us\"\n", 0.9 + 0.1 * random_.uniform(),
+                           500 + pick(2500));
         break;
       case Cause::lossy_link:
-        out.culprit = shape_ != Shape::star && pick(2) == 0 ? core_link()
-                                                            : fmt::format("host{}", pick(hosts_));
-        text += fmt::format("severity = {:.5f}\n", between(0.001, 0.02));
+        out.culprit = shape_ != Shape::star && pick(2) == 0 ? core_link() : a_nic();
+        text = fmt::format("severity = {:.5f}\n", between(0.001, 0.02));
         break;
       case Cause::bad_path:
         out.culprit = core_link();
-        text += fmt::format("severity = {:.1f}\n", between(15, 100));
+        text = fmt::format("severity = {:.1f}\n", between(15, 100));
+        break;
+      case Cause::hash_collision:
+        out.culprit = core_link();
+        at_us = 0;
+        break;
+      case Cause::wrong_ecn:
+        out.culprit =
+            fmt::format("leaf{}", pick(shape_ == Shape::rail ? leaves_ * nics_ : leaves_));
+        kind = pick(2) == 0 ? "ecn_off" : "ecn_wrong";
+        at_us = 0;
+        if (kind == "ecn_wrong") {
+          text = fmt::format("severity = {:.3f}\n",
+                             pick(2) == 0 ? between(0.01, 0.05) : between(20, 100));
+        }
         break;
       default:
         break;
     }
-    return text + fmt::format("target = \"{}\"\nat = \"{}us\"\n", out.culprit, at_us);
+    return fmt::format("[[fault]]\nkind = \"{}\"\n{}target = \"{}\"\nat = \"{}us\"\n", kind, text,
+                       out.culprit, at_us);
   }
 
   std::string core_link() {
@@ -184,8 +243,12 @@ class WorldDraw {
     return fmt::format("leaf{}-spine{}", leaf, group * spines_ + pick(spines_));
   }
 
+  static constexpr std::uint32_t kFaults = static_cast<std::uint32_t>(Cause::incast);
+  static constexpr std::uint32_t kPackets = 110'000;  // of data, about, in a world
+
   std::uint64_t seed_;
   Random random_;
+  std::optional<Cause> truth_;
   Shape shape_ = Shape::star;
   std::uint32_t hosts_ = 0;
   std::uint32_t leaves_ = 1;
@@ -193,7 +256,7 @@ class WorldDraw {
   std::uint32_t per_leaf_ = 0;
   std::uint32_t nics_ = 1;
   std::uint32_t ports_ = 1;
-  std::uint32_t iterations_ = 0;
+  std::uint32_t gbps_ = 100;
   bool narrow_ = false;
 };
 
@@ -203,31 +266,52 @@ FaultWorld fault_world(std::uint64_t seed) { return WorldDraw(seed).draw(); }
 
 bool took_effect(const FaultWorld& world, const ObservedRun& observed) {
   const diagnosis::Evidence& e = observed.evidence;
-  if (world.truth == Cause::lossy_link) {
-    std::uint64_t losses = 0;
-    for (const auto& pair : e.pairs) {
-      for (const auto& window : pair.windows) losses += window.losses;
+  if (!world.truth) return false;
+  const auto passes = [&](std::uint32_t directed) {
+    return e.links[directed / 2].name == world.culprit;
+  };
+  const auto any_passes = [&](const std::vector<std::uint32_t>& way) {
+    return std::any_of(way.begin(), way.end(), passes);
+  };
+  switch (*world.truth) {
+    case Cause::lossy_link:
+      return std::any_of(e.pairs.begin(), e.pairs.end(), [](const auto& pair) {
+        return std::any_of(pair.windows.begin(), pair.windows.end(),
+                           [](const auto& window) { return window.losses > 0; });
+      });
+    case Cause::slow_receiver:  // as fast as what came, else
+      return std::any_of(e.nics.begin(), e.nics.end(), [](const auto& nic) {
+        return std::any_of(nic.windows.begin(), nic.windows.end(),
+                           [](const auto& window) { return window.pausing_us > 0; });
+      });
+    case Cause::slow_nic:
+    case Cause::pcie_limit:
+    case Cause::wrong_dscp:
+      return std::any_of(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
+        const bool receives = e.nics[pair.dst].name == world.culprit;
+        const bool sends = e.nics[pair.src].name == world.culprit;
+        return sends || (world.truth != Cause::wrong_dscp && receives);
+      });
+    case Cause::bad_path:
+      return std::any_of(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
+        return any_passes(pair.way) || any_passes(pair.ack_way);
+      });
+    case Cause::hash_collision:
+      return std::count_if(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
+               return std::any_of(pair.way.begin(), pair.way.end(), [&](std::uint32_t directed) {
+                 return directed % 2 == 0 && passes(directed);
+               });
+             }) >= 6;
+    case Cause::wrong_ecn: {
+      // Late or not at all: there was enough to mark. Early: more than a few were marked.
+      const auto at = observed.queues.find(world.culprit);
+      const bool early = world.toml.find("severity = 0.0") != std::string::npos;
+      return at != observed.queues.end() &&
+             (early ? at->second.marked > 100 : at->second.deepest_bytes > 1'600'000);
     }
-    return losses > 0;
+    default:
+      return true;
   }
-  if (world.truth == Cause::slow_nic) {
-    bool used = false;
-    for (const auto& pair : e.pairs) {
-      used =
-          used || e.nics[pair.src].name == world.culprit || e.nics[pair.dst].name == world.culprit;
-    }
-    return used;
-  }
-  if (world.truth == Cause::bad_path) {
-    return std::any_of(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
-      const auto by_link = [&](std::uint32_t directed) {
-        return e.links[directed / 2].name == world.culprit;
-      };
-      return std::any_of(pair.way.begin(), pair.way.end(), by_link) ||
-             std::any_of(pair.ack_way.begin(), pair.ack_way.end(), by_link);
-    });
-  }
-  return true;
 }
 
 }  // namespace paceline::tools

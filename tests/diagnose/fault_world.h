@@ -17,11 +17,13 @@ struct FaultWorld {
   std::string culprit;                    // of a fault
 };
 
-// Stars, leaf-spine fabrics and rails of 16 to 64 NICs at 100 Gb/s; half of them run a job. Of
-// seven worlds one has nothing, one has an incast or a narrow core, and five have a fault.
+// Stars, leaf-spine fabrics and rails of 64 to 1,024 NICs at 100 or 25 Gb/s; half of them run a
+// job. Of twelve worlds one has nothing, one has an incast or a narrow core, and ten have a fault
+// of one of twelve causes.
 FaultWorld fault_world(std::uint64_t seed);
 
-// Whether the fault had any effect: whether packets used its link, and whether any were lost.
+// Whether the fault had any effect: whether packets used what is faulty, and whether any were lost
+// or would have been marked.
 bool took_effect(const FaultWorld& world, const ObservedRun& observed);
 
 }  // namespace paceline::tools

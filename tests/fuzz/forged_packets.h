@@ -101,8 +101,8 @@ class ForgedPackets {
       NoticeMessage m;
       m.traffic_class = traffic_class;
       m.feedback = static_cast<std::uint8_t>(1 + in_.byte() % kMostFeedback);
-      m.dest_qpn = in_.byte() < 200 ? at_.other().qp[in_.byte() % End::kSlots]
-                                    : in_.word() & wire::kMaxQpn;
+      m.dest_qpn =
+          in_.byte() < 200 ? at_.other().qp[in_.byte() % End::kSlots] : in_.word() & wire::kMaxQpn;
       bytes = wire::build_control(header, out, sequence, m);
       finish(*packet, bytes);
       return packet;

@@ -40,7 +40,21 @@ EvidenceRecorder::Look EvidenceRecorder::look_at(VirtualWorld& world, Picos at) 
       counters.rtt_ns = static_cast<std::uint32_t>(record.srtt_ns);
     }
   }
+  look_at_ports(world, look);
   return look;
+}
+
+// What `ethtool -S` shows of a NIC: how long it told its switch to pause, and data by class.
+void EvidenceRecorder::look_at_ports(VirtualWorld& world, Look& look) {
+  const fabric::Network& network = world.network();
+  const fabric::FabricSpec& spec = network.spec();
+  look.ports.resize(world.hosts());
+  for (std::uint32_t endpoint = 0; endpoint < spec.hosts; ++endpoint) {
+    const std::uint32_t uplink = network.topology().host_uplink(endpoint);
+    PortCounters& counters = look.ports[endpoint % spec.nics()];
+    counters.pausing += network.link_pause_time(uplink ^ 1U, look.at);
+    counters.reclassed += network.reclassed_packets(uplink);
+  }
 }
 
 // Queues lengthen round trips for a while, so the shortest of a window tells most about the path.
@@ -74,6 +88,16 @@ void EvidenceRecorder::finish(VirtualWorld& world, diagnosis::Evidence& out) {
     looks_.push_back(look_at(world, world.now()));
   }
   for (const Look& look : looks_) out.window_ends.push_back(look.at);
+  for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
+    PortCounters before;
+    for (const Look& look : looks_) {
+      const PortCounters& now = look.ports[nic];
+      out.nics[nic].windows.push_back(
+          {static_cast<double>((now.pausing - before.pausing).count) / 1e6,
+           now.reclassed - before.reclassed});
+      before = now;
+    }
+  }
   const fabric::FabricSpec& spec = world.network().spec();
   const fabric::Topology topology(spec);  // as described: without failures
   const FabricIdeal ideal(world.scenario(), spec, topology);

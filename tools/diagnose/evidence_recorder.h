@@ -31,11 +31,17 @@ class EvidenceRecorder {
     std::uint32_t marks = 0;
     std::uint32_t rtt_ns = 0;  // smoothed; the least of the samples since the look before
   };
+  struct PortCounters {  // of all ports of a NIC
+    Picos pausing{0};
+    std::uint64_t reclassed = 0;
+  };
   struct Look {
     Picos at{0};
     std::vector<std::vector<Counters>> nics;  // by NIC: its queue pairs in ascending order
+    std::vector<PortCounters> ports;          // by NIC
   };
   static Look look_at(VirtualWorld& world, Picos at);
+  static void look_at_ports(VirtualWorld& world, Look& look);
   static void keep_least(const Look& dropped, Look& kept);
 
   Picos distance_ = kFirstDistance;

@@ -33,6 +33,7 @@ void describe_fabric(const config::Scenario& scenario, const workload::NodeNumbe
     out.oversubscription = std::max(out.oversubscription, from_hosts[s] / to_switches[s]);
   }
   out.packet_bytes = scenario.transport.payload_bytes;
+  out.marks = scenario.fabric.ecn.enabled;
 }
 
 }  // namespace paceline::tools

@@ -55,6 +55,17 @@ void read_paces(const VirtualWorld& world, Evidence& out) {
   out.slowness = paces.by_pair();
 }
 
+void read_queues(const VirtualWorld& world, ObservedRun& out) {
+  for (std::uint32_t link = 0; link < world.network().links(); ++link) {
+    const auto stats = world.network().egress_stats(link);
+    if (!stats) continue;
+    const diagnosis::LinkEvidence& of = out.evidence.links[link / 2];
+    SwitchQueues& queues = out.queues[link % 2 == 0 ? of.first : of.second];
+    queues.deepest_bytes = std::max(queues.deepest_bytes, stats->max_bytes);
+    queues.marked += stats->marked;
+  }
+}
+
 }  // namespace
 
 ObservedRun observe_scenario(const PreparedScenario& prepared, std::uint64_t seed,
@@ -70,6 +81,7 @@ ObservedRun observe_scenario(const PreparedScenario& prepared, std::uint64_t see
     recorder.finish(world, evidence);
     read_ports(world, evidence);
     read_paces(world, evidence);
+    read_queues(world, out);
   };
   out.run = run_scenario(prepared, prepared.scenario.cc, seed, control);
   if (out.run.job) {

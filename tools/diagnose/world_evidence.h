@@ -2,14 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "control/diagnosis/evidence.h"
 #include "tools/run/scenario_run.h"
 
 namespace paceline::tools {
 
+// What only an emulator sees of a switch.
+struct SwitchQueues {
+  std::uint64_t deepest_bytes = 0;  // of all its queues
+  std::uint64_t marked = 0;
+};
+
 struct ObservedRun {
   ScenarioRun run;
+  std::map<std::string, SwitchQueues> queues;  // by the switch's name; the rules do not see it
   diagnosis::Evidence evidence;
 };
 

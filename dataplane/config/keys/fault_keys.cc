@@ -17,7 +17,7 @@ std::span<const KeySpec> fault_keys() {
       {.path = "fault.kind",
        .form = Form::choice,
        .choices = fault_kind_names(),
-       .meaning = "What is wrong; see `paceline faults list`. Required."},
+       .meaning = "Required; see `paceline faults list`."},
       {.path = "fault.target",
        .meaning = "\"rank3\", or a link as in `[[event]]`, as the kind says. Required."},
       {.path = "fault.at", .min = 0, .max = 1000 * key_unit::kSecond, .meaning = "When it begins."},

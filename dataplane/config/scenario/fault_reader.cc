@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/scenario/fabric_shape.h"
@@ -12,7 +13,7 @@ namespace paceline::config {
 
 namespace {
 
-constexpr double kMostFlaps = 100'000;
+constexpr double kMostRepeats = 100'000;
 
 class FaultReader {
  public:
@@ -39,7 +40,7 @@ class FaultReader {
       fail(m->value.where,
            fmt::format("fault.direction does nothing with fault.kind = \"{}\"", out.kind));
     }
-    if (kind.kind == FaultKind::flapping_port) check_flaps(out);
+    if (kind.repeats != 0) check_repeats(kind, out);
     return good_;
   }
 
@@ -61,6 +62,9 @@ class FaultReader {
            fmt::format("fault.severity = {}: out of range, allowed with fault.kind = \"{}\" is "
                        "[{} .. {}]: {}",
                        describe(given->value), kind.name, kind.least, kind.most, kind.severity));
+    } else if (kind.kind == FaultKind::wrong_dscp && out.severity != std::floor(out.severity)) {
+      fail(given->value.where,
+           fmt::format("fault.severity = {}: expected a whole number", describe(given->value)));
     }
   }
 
@@ -76,16 +80,16 @@ class FaultReader {
                      out.kind, target_text(FaultTarget::rank)));
   }
 
-  void check_flaps(const FaultConfig& fault) {
+  void check_repeats(const FaultKindInfo& kind, const FaultConfig& fault) {
     if (fault.lasts == kNever) {
-      return fail(node_.where, "fault.kind = \"flapping_port\" needs fault.for");
+      return fail(node_.where, fmt::format("fault.kind = \"{}\" needs fault.for", kind.name));
     }
-    const double flaps = static_cast<double>(fault.lasts.count) / 1e12 * fault.severity;
-    if (flaps <= kMostFlaps) return;
+    const double rate = kind.repeats < 0 ? fault.severity : kind.repeats;
+    const double times = static_cast<double>(fault.lasts.count) / 1e12 * rate;
+    if (times <= kMostRepeats) return;
     fail(node_.find("for")->value.where,
-         fmt::format("a link that fails {:.0f} times; allowed are {:.0f}: less fault.for or "
-                     "fault.severity",
-                     flaps, kMostFlaps));
+         fmt::format("a fault that happens {:.0f} times; allowed are {:.0f}: less fault.for{}",
+                     times, kMostRepeats, kind.repeats < 0 ? " or fault.severity" : ""));
   }
 
   const TomlNode& node_;

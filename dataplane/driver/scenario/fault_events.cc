@@ -20,10 +20,12 @@ class FaultLinks {
 
   std::vector<LinkEvent> events(FaultKind kind) {
     for (const std::uint32_t link : fault_.links) {
-      if (kind == FaultKind::slow_nic) {
-        slow_all_ports(link);
-      } else if (kind == FaultKind::ecn_off) {
-        add_unmarked(link);
+      if (kind == FaultKind::ecn_off) {
+        add_marking(link, LinkAction::mark_off);
+      } else if (kind == FaultKind::ecn_wrong) {
+        add_marking(link, LinkAction::mark_at);
+      } else if (is_of_nic(kind)) {
+        for (const std::uint32_t port : ports_beside(link)) add_to_port(kind, port);
       } else {
         add(kind, link);
       }
@@ -69,11 +71,12 @@ class FaultLinks {
   }
 
   // What leaves the switch by this link.
-  void add_unmarked(std::uint32_t link) {
-    LinkEvent off = event(fault_.at, link, LinkAction::mark_off);
+  void add_marking(std::uint32_t link, LinkAction action) {
+    LinkEvent change = event(fault_.at, link, action);
     LinkEvent on = event(fault_.until(), link, LinkAction::mark_on);
-    off.directions = on.directions = spec_.links[link].a == shared_end() ? 1 : 2;
-    add_change(off, on);
+    change.directions = on.directions = spec_.links[link].a == shared_end() ? 1 : 2;
+    if (action == LinkAction::mark_at) change.factor = fault_.severity;
+    add_change(change, on);
   }
   // The node at which all links of the fault end.
   std::uint32_t shared_end() const {
@@ -92,21 +95,74 @@ class FaultLinks {
     }
   }
 
-  // Of the NIC that the link is of.
-  void slow_all_ports(std::uint32_t of) {
+  static bool is_of_nic(FaultKind kind) {
+    return kind == FaultKind::slow_nic || kind == FaultKind::pcie_limit ||
+           kind == FaultKind::slow_receiver || kind == FaultKind::wrong_dscp ||
+           kind == FaultKind::pfc_storm;
+  }
+  // The links of all ports of the NIC that the link is of.
+  std::vector<std::uint32_t> ports_beside(std::uint32_t of) const {
     const auto nic_at = [this](std::uint32_t link) {
       const fabric::LinkSpec& l = spec_.links[link];
       const std::uint32_t end = std::min(l.a, l.b);
       return end < spec_.hosts ? end % spec_.nics() : spec_.hosts;
     };
+    std::vector<std::uint32_t> out;
     for (std::uint32_t link = 0; link < spec_.links.size(); ++link) {
-      if (nic_at(link) != nic_at(of)) continue;
-      LinkEvent slower = event(fault_.at, link, LinkAction::rate);
-      LinkEvent after = event(fault_.until(), link, LinkAction::rate);
-      after.rate = spec_.links[link].rate;
-      slower.rate.bps =
-          static_cast<std::uint64_t>(static_cast<double>(after.rate.bps) / fault_.severity);
-      add_change(slower, after);
+      if (nic_at(link) == nic_at(of)) out.push_back(link);
+    }
+    return out;
+  }
+  // The direction from the host.
+  std::uint8_t from_host(std::uint32_t link) const {
+    return spec_.links[link].a < spec_.hosts ? 1 : 2;
+  }
+
+  void add_to_port(FaultKind kind, std::uint32_t port) {
+    if (kind == FaultKind::slow_nic) add_rate(port, fabric::kBothDirections);
+    if (kind == FaultKind::pcie_limit) add_rate(port, from_host(port));
+    if (kind == FaultKind::pcie_limit || kind == FaultKind::slow_receiver) add_intake(port);
+    if (kind == FaultKind::pfc_storm) add_storm(port);
+    if (kind != FaultKind::wrong_dscp) return;
+    LinkEvent other = event(fault_.at, port, LinkAction::reclass);
+    LinkEvent after = event(fault_.until(), port, LinkAction::reclass);
+    other.directions = after.directions = from_host(port);
+    other.traffic_class = static_cast<std::uint8_t>(fault_.severity);
+    add_change(other, after);
+  }
+
+  Rate slower(std::uint32_t link) const {
+    const auto rate = static_cast<double>(spec_.links[link].rate.bps);
+    return Rate{static_cast<std::uint64_t>(rate / fault_.severity)};
+  }
+  void add_rate(std::uint32_t link, std::uint8_t directions) {
+    LinkEvent change = event(fault_.at, link, LinkAction::rate);
+    LinkEvent after = event(fault_.until(), link, LinkAction::rate);
+    change.directions = after.directions = directions;
+    change.rate = slower(link);
+    after.rate = spec_.links[link].rate;
+    add_change(change, after);
+  }
+  void add_intake(std::uint32_t link) {
+    LinkEvent look = event(fault_.at, link, LinkAction::take);
+    look.directions = from_host(link);
+    for (look.rate = slower(link); look.at < fault_.until();
+         look.at = look.at + config::kIntakeEvery) {
+      out_.push_back(look);
+    }
+    look.at = fault_.until();
+    look.rate = {};
+    out_.push_back(look);
+  }
+  void add_storm(std::uint32_t link) {
+    const auto on = static_cast<double>(config::kStormEvery.count) * fault_.severity;
+    for (Picos at = fault_.at; at < fault_.until(); at = at + config::kStormEvery) {
+      LinkEvent pause = event(at, link, LinkAction::pause);
+      LinkEvent resume = event(earlier(fault_.until(), at + Picos{static_cast<std::int64_t>(on)}),
+                               link, LinkAction::resume);
+      pause.directions = resume.directions = from_host(link);
+      out_.push_back(pause);
+      if (fault_.severity < 1 || resume.at == fault_.until()) out_.push_back(resume);
     }
   }
 

@@ -19,7 +19,7 @@ constexpr std::uint32_t kStep = 0x1E37;  // odd: the candidates differ
 class LinkLoads {
  public:
   LinkLoads(const fabric::FabricSpec& spec, const fabric::Topology& topology)
-      : spec_(spec), topology_(topology), busy_(2 * spec.links.size()) {}
+      : spec_(spec), topology_(topology) {}
 
   // The links between switches that a connection takes with this port.
   std::vector<std::uint32_t> way(std::uint32_t src, std::uint32_t dst, std::uint16_t port) const {
@@ -33,12 +33,14 @@ class LinkLoads {
   std::pair<double, double> load(std::span<const std::uint32_t> links) const {
     std::pair<double, double> load{0, 0};
     for (const std::uint32_t link : links) {
+      if (busy_.empty()) break;
       load.first = std::max(load.first, busy_[link]);
       load.second += busy_[link];
     }
     return load;
   }
   void add(std::span<const std::uint32_t> links, std::uint64_t bytes) {
+    busy_.resize(2 * spec_.links.size());
     for (const std::uint32_t link : links) {
       const std::uint32_t both_ways = link / 2;
       const Rate rate = spec_.links[both_ways].rate;
@@ -56,6 +58,21 @@ class LinkLoads {
 
 std::uint16_t on_plane(std::uint16_t port, std::uint32_t number, std::uint32_t planes) {
   return wire::source_port_from_entropy(port / planes * planes + number % planes);
+}
+
+std::optional<std::uint16_t> port_by(std::uint32_t link, const fabric::FabricSpec& spec,
+                                     const fabric::Topology& topology, std::uint32_t src,
+                                     std::uint32_t dst, std::uint16_t port) {
+  constexpr std::uint32_t kTries = 256;
+  const LinkLoads links(spec, topology);
+  std::uint16_t tried = port;
+  for (std::uint32_t t = 1; t <= kTries; ++t) {
+    const std::vector<std::uint32_t> way = links.way(src, dst, tried);
+    if (std::find(way.begin(), way.end(), link) != way.end()) return tried;
+    if (way.empty()) break;  // both are at one switch
+    tried = wire::source_port_from_entropy(port + t * kStep);
+  }
+  return std::nullopt;
 }
 
 PortPlan::PortPlan(const MessagePlan& plan, const fabric::FabricSpec& spec,

@@ -17,6 +17,12 @@ namespace paceline {
 // A port near `port` that names plane `number` modulo the number of planes.
 std::uint16_t on_plane(std::uint16_t port, std::uint32_t number, std::uint32_t planes);
 
+// The first of some ports, `port` before all, by which packets from `src` to `dst` pass a directed
+// link; nothing: none does.
+std::optional<std::uint16_t> port_by(std::uint32_t link, const fabric::FabricSpec& spec,
+                                     const fabric::Topology& topology, std::uint32_t src,
+                                     std::uint32_t dst, std::uint16_t port);
+
 class PortPlan {
  public:
   // From the connection with the most bytes on: each gets, of a few ports, the one whose busiest

@@ -243,6 +243,13 @@ std::uint32_t VirtualWorld::connect(Picos now, const PlannedMessage& message) {
   if (scenario_.transport.planes == "pinned")
     port = on_plane(port, connections_, setup_.engine.planes);
   if (ports_ != nullptr) port = ports_->port_of(message).value_or(port);
+  for (const config::FaultConfig& fault : scenario_.faults) {
+    constexpr double kDraws = 65'536;
+    if (fault.kind != "hash_collision" || now < fault.at || now >= fault.until()) continue;
+    if (static_cast<double>(entropy >> 24 & 0xFFFF) >= fault.severity * kDraws) continue;
+    port = port_by(2 * fault.links.front(), network().spec(), network().topology(), src, dst, port)
+               .value_or(port);
+  }
   const Psn psn_a(static_cast<std::uint32_t>(entropy >> 16));
   const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
   engine_a.connect(now, qa, engine_b.address_of(qb, psn_b), psn_a, port);

@@ -7,6 +7,7 @@
 #include "dataplane/wire/extensions/int_record.h"
 #include "dataplane/wire/headers/dscp.h"
 #include "dataplane/wire/packet/icrc.h"
+#include "dataplane/wire/packet/patch.h"
 
 namespace paceline::fabric {
 
@@ -146,6 +147,11 @@ void Forwarding::transmit_aside(Link& link, Packet* packet, Picos start) {
     record(state_.queues[link.egress], state_.wire.rate(link.id), *packet, start);
   }
   const Impairments::Drawn drawn = state_.impairments.draw(link.id);
+  if (drawn.traffic_class != kTrafficClasses && packet->payload_bytes != 0) {
+    packet->traffic_class = drawn.traffic_class;
+    wire::patch_dscp(packet->header_view(), wire::kDefaultDscpMap.dscp(drawn.traffic_class));
+    state_.impairments.count_reclassed(link.id);
+  }
   if (drawn.lost && packet->route != kRouteLost) {
     packet->route = kRouteLost;
     packet->ingress = static_cast<std::uint16_t>(DropReason::link_loss);

@@ -1,5 +1,6 @@
 #include "dataplane/fabric/forwarding/link_changes.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace paceline::fabric {
@@ -41,6 +42,10 @@ void LinkChanges::happen(const LinkEvent& event, Picos now) {
       take_down(link, now);
     } else if (event.action == LinkAction::up) {
       bring_up(link, now);
+    } else if (event.action == LinkAction::pause || event.action == LinkAction::resume) {
+      tell(link, event.action == LinkAction::pause, now);
+    } else if (event.action == LinkAction::take) {
+      take(link, event.rate, now);
     } else {
       change(link, event);
     }
@@ -54,11 +59,13 @@ void LinkChanges::change(Link& link, const LinkEvent& event) {
   } else if (event.action == LinkAction::delay) {
     link.delay = event.delay;
     link.impaired |= Link::kVaries;
-  } else if (event.action == LinkAction::mark_off || event.action == LinkAction::mark_on) {
+  } else if (event.action == LinkAction::mark_off || event.action == LinkAction::mark_on ||
+             event.action == LinkAction::mark_at) {
     if (link.egress == Link::kNoEgress) return;
-    state.queues.set_marking(link.egress, event.action == LinkAction::mark_on);
+    state.queues.set_marking(link.egress,
+                             event.action == LinkAction::mark_off ? 0.0 : event.factor);
   } else {
-    state.impairments.change(link.id, event.action, event.probability);
+    state.impairments.change(link.id, event);
   }
   state.impairments.mark(link);
   if (link.backlog != 0) state.wire.reschedule(link);
@@ -144,6 +151,39 @@ void LinkChanges::forget_pauses(Link& link, Picos now) {
   Switch& sw = state.switches[egress.switch_index];
   sw.pauses.forget(egress.port);
   if (!sw.pauses.active()) state.wire.set_exact(sw.port_links, state.spec.exact_departures);
+}
+
+// The host of this link tells the switch.
+void LinkChanges::tell(Link& uplink, bool pause, Picos now) {
+  FabricState& state = forwarding_.state();
+  if (uplink.egress != Link::kNoEgress || uplink.down != 0 || !state.spec.pfc.enabled) return;
+  for (std::uint8_t c = 0; c < kTrafficClasses; ++c) {
+    if ((state.spec.pfc.lossless_classes >> c & 1U) == 0) continue;
+    state.wire.put_control(
+        uplink, {kRoutePause, c, state.spec.wire.wire_bytes(64, 0), pause ? 1U : 0U, 0}, now);
+  }
+}
+
+// A pause is told again while it lasts: a link that failed meanwhile has forgotten it.
+void LinkChanges::take(Link& uplink, Rate rate, Picos now) {
+  constexpr double kMostWaiting = 64'000;  // bytes, about what arrives between two looks
+  FabricState& state = forwarding_.state();
+  Link& back = state.wire[uplink.id ^ 1U];
+  if (uplink.egress != Link::kNoEgress || back.egress == Link::kNoEgress) return;
+  forwarding_.advance_and_reschedule(back, now - Picos{1});
+  const std::uint64_t arrived = state.queues[back.egress].bytes;
+  auto at = std::find_if(intakes_.begin(), intakes_.end(),
+                         [&](const Intake& one) { return one.uplink == uplink.id; });
+  if (at == intakes_.end()) at = intakes_.insert(at, {uplink.id, arrived, 0, now, false});
+  const double seconds = static_cast<double>((now - at->at).count) * 1e-12;
+  at->waiting = std::max(0.0, at->waiting + static_cast<double>(arrived - at->arrived) -
+                                  seconds * static_cast<double>(rate.bps) / 8);
+  at->arrived = arrived;
+  at->at = now;
+  const bool full = rate.bps != 0 && at->waiting > kMostWaiting;
+  if (full || at->pauses) tell(uplink, full, now);
+  at->pauses = full;
+  if (rate.bps == 0) intakes_.erase(at);
 }
 
 // A link that begins in another part: what is on it is lost there, and counted there.

@@ -3,6 +3,8 @@
 // time, so departures at T precede the event at T however they are decided.
 #pragma once
 
+#include <vector>
+
 #include "dataplane/base/units.h"
 #include "dataplane/fabric/forwarding/forwarding.h"
 #include "dataplane/fabric/topology/fabric_spec.h"
@@ -34,9 +36,22 @@ class LinkChanges {
   void lose_queued(Link& link, Picos now);
   void forget_pauses(Link& link, Picos now);
   void happen_elsewhere(Link& link, LinkAction action);
+  // The host at the beginning of this link tells the switch to pause the lossless classes, or not.
+  void tell(Link& uplink, bool pause, Picos now);
+  void take(Link& uplink, Rate rate, Picos now);
+
+  // A host that takes what arrives at a rate of its own.
+  struct Intake {
+    std::uint32_t uplink = 0;
+    std::uint64_t arrived = 0;  // bytes, when it was looked at last
+    double waiting = 0;         // bytes that it has not taken
+    Picos at{0};
+    bool pauses = false;
+  };
 
   Forwarding& forwarding_;
   LinkAgenda agenda_;
+  std::vector<Intake> intakes_;
 };
 
 }  // namespace paceline::fabric

@@ -9,6 +9,7 @@ namespace paceline::fabric {
 
 namespace {
 constexpr std::uint64_t kMarkingStream = 0xFAB1'0000'0000'0000;  // of the run's seed
+constexpr std::size_t kMostMarkings = 255;                       // Egress::curve has a byte
 }  // namespace
 
 EgressQueues::Curve::Curve(const MarkingCurve& of) : kmin(of.kmin_bytes), kmax(of.kmax_bytes) {
@@ -26,6 +27,7 @@ EgressQueues::EgressQueues(const FabricSpec& spec, PacketPool& pool, NetworkStat
   egresses_.reserve(2 * spec.links.size());
   curves_.emplace_back(spec.ecn);
   for (const EcnSpec::AtRate& at_rate : spec.ecn.at_rates) curves_.emplace_back(at_rate.curve);
+  no_marks_ = static_cast<std::uint8_t>(curves_.size());
   constexpr std::uint64_t kNoQueue = ~std::uint64_t{0};
   curves_.emplace_back(MarkingCurve{.kmin_bytes = kNoQueue, .kmax_bytes = kNoQueue, .pmax = 0});
   for (std::size_t c = 0; c < kTrafficClasses; ++c) {
@@ -58,10 +60,26 @@ std::uint8_t EgressQueues::curve_of(std::uint32_t link) const {
   return own == at_rates.end() ? 0 : static_cast<std::uint8_t>(1 + (own - at_rates.begin()));
 }
 
-void EgressQueues::set_marking(std::uint32_t index, bool on) {
+void EgressQueues::set_marking(std::uint32_t index, double factor) {
   if (!spec_.ecn.enabled) return;
   Egress& egress = egresses_[index];
-  egress.curve = on ? curve_of(egress.link) : static_cast<std::uint8_t>(curves_.size() - 1);
+  egress.curve = curve_of(egress.link);
+  if (factor == 0) egress.curve = no_marks_;
+  if (factor == 0 || factor == 1) return;
+  const auto times = [&](std::uint64_t bytes) {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * factor);
+  };
+  Curve curve = curves_[egress.curve];
+  curve.kmin = times(curve.kmin);
+  curve.kmax = times(curve.kmax);
+  curve.slope /= factor;
+  auto known = std::find(curves_.begin() + no_marks_, curves_.end(), curve);
+  if (known == curves_.end() && curves_.size() <= kMostMarkings) {
+    known = curves_.insert(curves_.end(), curve);
+  }
+  if (known == curves_.end()) return;
+  egress.curve = static_cast<std::uint8_t>(known - curves_.begin());
+  least_kmin_ = std::min(least_kmin_, curve.kmin);
 }
 
 // queue_bytes > least_kmin_. One draw per packet between kmin and kmax that can be marked.

@@ -88,8 +88,9 @@ class EgressQueues {
   }
   // Below it the port does not mark.
   std::uint64_t kmin(std::uint32_t index) const { return curves_[egresses_[index].curve].kmin; }
-  // Whether what leaves the queue is marked, from now on.
-  void set_marking(std::uint32_t index, bool on);
+  // What leaves the queue is marked by its curve with thresholds times `factor`, or not at all (0),
+  // from now on.
+  void set_marking(std::uint32_t index, double factor);
   // The first packet of the class is lost; nullptr: none is queued. The caller has integrated.
   static Packet* lose(Egress& egress, std::uint8_t traffic_class);
 
@@ -108,6 +109,7 @@ class EgressQueues {
     std::uint64_t kmin = 0;
     std::uint64_t kmax = 0;
     double slope = 0;  // pmax / (kmax - kmin)
+    friend bool operator==(const Curve&, const Curve&) = default;
   };
 
   // Of the port of a link, by its rate.
@@ -120,8 +122,10 @@ class EgressQueues {
   std::pmr::vector<Egress> egresses_;
   // The least kmin of all curves in use; ~0 if marking is off.
   std::uint64_t least_kmin_ = ~std::uint64_t{0};
-  // The first is that of rates without their own, the last marks nothing.
+  // The first is that of rates without their own; no_marks_ marks nothing; those of changed
+  // thresholds are behind it.
   std::vector<Curve> curves_;
+  std::uint8_t no_marks_ = 0;
   std::uint64_t trim_above_;  // ~0 where nothing is trimmed
   bool mark_at_enqueue_;
   unsigned strict_classes_ = 0xFF;  // bit per class without a weight

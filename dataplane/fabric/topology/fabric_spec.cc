@@ -51,6 +51,8 @@ class Checker {
       require(event.action != LinkAction::delay || good_delay(event.delay),
               name + "delay must be above 0 and at most 10 s");
       require(probability(event.probability), name + "probability must be within 0 and 1");
+      require(event.factor > 0 && event.factor <= 1000, name + "factor must be within 0 and 1000");
+      require(event.traffic_class <= kTrafficClasses, name + "no such traffic class");
     }
     require(spec_.reroute_delay.count >= 0 && spec_.reroute_delay <= picos_from_micros(10'000'000),
             "the delay of rerouting must be within 0 and 10 s");

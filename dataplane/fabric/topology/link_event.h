@@ -18,6 +18,14 @@ enum class LinkAction : std::uint8_t {
   reorder,    // likewise
   mark_off,   // the switch at its beginning marks nothing that leaves by it
   mark_on,    // it marks again, by the curve of FabricSpec::ecn
+  mark_at,    // likewise, with `factor` times its thresholds
+  reclass,    // the host at its beginning sends data in `traffic_class`; kTrafficClasses: as it is
+  // The host at its beginning tells the switch to pause, or to go on.
+  pause,
+  resume,
+  // Again and again: that host takes what arrives at `rate`, and tells the switch to pause while
+  // too much of it waits; 0: as fast as it comes, from now on.
+  take,
 };
 
 // Link i of a spec has the directions a to b and b to a: bit 0 and bit 1.
@@ -27,11 +35,13 @@ struct LinkEvent {
   Picos at{0};             // 0: before the first packet
   std::uint32_t link = 0;  // index into FabricSpec::links
   LinkAction action = LinkAction::down;
-  Rate rate{};             // LinkAction::rate
+  Rate rate{};             // LinkAction::rate, take
   Picos delay{};           // LinkAction::delay
-  double probability = 0;  // the last four
+  double probability = 0;  // loss, corrupt, duplicate, reorder
   // A link fails and comes back in both; the rest may be of one.
   std::uint8_t directions = kBothDirections;
+  std::uint8_t traffic_class = kTrafficClasses;  // LinkAction::reclass
+  double factor = 1;                             // LinkAction::mark_at
 };
 
 }  // namespace paceline::fabric

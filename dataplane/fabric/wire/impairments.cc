@@ -11,14 +11,18 @@ Impairments::Impairments(const FabricSpec& spec)
       reorder_delay_(static_cast<std::uint64_t>(spec.reorder_delay.count)) {
   for (std::uint32_t id = 0; id < links_.size(); ++id) {
     const LinkSpec& of = spec.links[id / 2];
-    links_[id] = {of.loss, of.error_rate, of.duplicate, of.reorder,
-                  Random(spec.seed, kImpairmentStream + id)};
+    links_[id] = {.loss = of.loss,
+                  .error_rate = of.error_rate,
+                  .duplicate = of.duplicate,
+                  .reorder = of.reorder,
+                  .random = Random(spec.seed, kImpairmentStream + id)};
   }
 }
 
 Impairments::Drawn Impairments::draw(std::uint32_t link) {
   PerLink& at = links_[link];
   Drawn out;
+  out.traffic_class = at.traffic_class;
   if (at.loss > 0) out.lost = at.random.uniform() < at.loss;
   if (at.error_rate > 0) out.corrupt = at.random.uniform() < at.error_rate;
   if (at.duplicate > 0) out.duplicate = at.random.uniform() < at.duplicate;
@@ -28,17 +32,19 @@ Impairments::Drawn Impairments::draw(std::uint32_t link) {
   return out;
 }
 
-void Impairments::change(std::uint32_t link, LinkAction action, double probability) {
+void Impairments::change(std::uint32_t link, const LinkEvent& event) {
   PerLink& at = links_[link];
-  if (action == LinkAction::loss) at.loss = probability;
-  if (action == LinkAction::corrupt) at.error_rate = probability;
-  if (action == LinkAction::duplicate) at.duplicate = probability;
-  if (action == LinkAction::reorder) at.reorder = probability;
+  if (event.action == LinkAction::loss) at.loss = event.probability;
+  if (event.action == LinkAction::corrupt) at.error_rate = event.probability;
+  if (event.action == LinkAction::duplicate) at.duplicate = event.probability;
+  if (event.action == LinkAction::reorder) at.reorder = event.probability;
+  if (event.action == LinkAction::reclass) at.traffic_class = event.traffic_class;
 }
 
 void Impairments::mark(Link& link) const {
   const PerLink& at = links_[link.id];
-  const bool draws = at.loss > 0 || at.error_rate > 0 || at.duplicate > 0;
+  const bool draws =
+      at.loss > 0 || at.error_rate > 0 || at.duplicate > 0 || at.traffic_class != kTrafficClasses;
   link.impaired = static_cast<std::uint8_t>(
       (link.impaired & (Link::kVaries | Link::kReorders | Link::kHarmless | Link::kSampled)) |
       (draws ? Link::kDraws : 0) | (at.reorder > 0 ? Link::kReorders : 0));

@@ -22,12 +22,16 @@ class Impairments {
     bool corrupt = false;
     bool duplicate = false;
     Picos late{0};  // by how much it is delayed beyond its propagation
+    std::uint8_t traffic_class = kTrafficClasses;  // of data; kTrafficClasses: its own
   };
   // For the next packet that leaves by this link. A probability of 0 draws nothing.
   Drawn draw(std::uint32_t link);
 
-  // `action` is loss, corrupt, duplicate or reorder; it holds from the next draw on.
-  void change(std::uint32_t link, LinkAction action, double probability);
+  // The action is loss, corrupt, duplicate, reorder or reclass; it holds from the next draw on.
+  void change(std::uint32_t link, const LinkEvent& event);
+  // A packet of data leaves by this link in another class than its own.
+  void count_reclassed(std::uint32_t link) { ++links_[link].reclassed; }
+  std::uint64_t reclassed(std::uint32_t link) const { return links_[link].reclassed; }
   // Sets what Link::impaired says about draws. A link that has reordered stays one that may: late
   // packets can be in flight.
   void mark(Link& link) const;
@@ -43,6 +47,8 @@ class Impairments {
     double error_rate = 0;
     double duplicate = 0;
     double reorder = 0;
+    std::uint8_t traffic_class = kTrafficClasses;
+    std::uint64_t reclassed = 0;
     Random random{0};
   };
 

@@ -61,7 +61,19 @@ fabric::LinkEvent LinkFaults::undone(const fabric::LinkEvent& event) const {
       break;
     case LinkAction::mark_off:
     case LinkAction::mark_on:
+    case LinkAction::mark_at:
       out.action = LinkAction::mark_on;
+      out.factor = 1;
+      break;
+    case LinkAction::reclass:
+      out.traffic_class = kTrafficClasses;
+      break;
+    case LinkAction::pause:
+    case LinkAction::resume:
+      out.action = LinkAction::resume;
+      break;
+    case LinkAction::take:
+      out.rate = {};
       break;
   }
   return out;

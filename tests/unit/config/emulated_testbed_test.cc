@@ -196,9 +196,8 @@ TEST_CASE("switch-notified needs switches that notify", "[config]") {
   CHECK(emulated_errors("[fabric]\nhosts = 2\nnotice.enabled = true\n[cc]\nalgorithm = "
                         "\"cadence\"\nfallback = \"switch-notified\"\n")
             .size() == 1);
-  const auto ports =
-      read_testbed_text("[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n" + cc, "t.toml", "",
-                        {cc::algorithms(), {}});
+  const auto ports = read_testbed_text("[[port]]\nname = \"a\"\ndevice = \"net_null0\"\n" + cc,
+                                       "t.toml", "", {cc::algorithms(), {}});
   CHECK(ports.errors == Errors{"t.toml:5:13: cc.algorithm = \"switch-notified\" needs " + need});
 }
 

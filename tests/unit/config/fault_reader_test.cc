@@ -72,9 +72,42 @@ TEST_CASE("bad faults are errors with place, value and what is allowed", "[confi
         one("6:13: fault.direction does nothing with fault.kind = \"slow_nic\""));
   CHECK(read("kind = \"flapping_port\"\ntarget = \"host0\"\n").errors ==
         one("3:1: fault.kind = \"flapping_port\" needs fault.for"));
+  CHECK(read("kind = \"pfc_storm\"\ntarget = \"host0\"\n").errors ==
+        one("3:1: fault.kind = \"pfc_storm\" needs fault.for"));
+  CHECK(read("kind = \"slow_receiver\"\ntarget = \"host0\"\nfor = \"10s\"\n").errors ==
+        one("6:7: a fault that happens 2000000 times; allowed are 100000: less fault.for"));
+  CHECK(read("kind = \"wrong_dscp\"\ntarget = \"host0\"\nseverity = 1.5\n").errors ==
+        one("6:12: fault.severity = 1.5: expected a whole number"));
+  CHECK(read("kind = \"hash_collision\"\ntarget = \"host0\"\n").errors ==
+        one("5:10: fault.target = \"host0\": allowed with fault.kind = \"hash_collision\" is one "
+            "link "
+            "between switches, such as \"leaf0-spine1\""));
   CHECK(read("kind = \"dead_port\"\ntarget = \"host0\"\n").errors ==
         one("5:10: fault.target = \"host0\": fault.kind = \"dead_port\" needs NICs of several "
             "ports, fabric.ports"));
+}
+
+TEST_CASE("a fault needs what it changes", "[config]") {
+  const auto without = [](const std::string& key, const std::string& kind) {
+    return read_scenario_text(
+               "workload = { kind = \"job\" }\n"
+               "fabric = { topology = \"leaf_spine\", leaves = 2, spines = 2, "
+               "hosts_per_leaf = 2, " +
+                   key +
+                   " }\n"
+                   "[[fault]]\nkind = \"" +
+                   kind + "\"\nfor = \"1ms\"\ntarget = \"" +
+                   (kind == "hash_collision" ? "leaf0-spine0" : "host1") + "\"\n",
+               "s.toml", "folder", {test_algorithms(), {}})
+        .errors;
+  };
+  CHECK(without("flow_control = \"none\"", "pcie_limit") ==
+        one("6:10: fault.target = \"host1\": fault.kind = \"pcie_limit\" needs "
+            "fabric.flow_control = \"pfc\""));
+  CHECK(without("load_balance = \"spray\"", "hash_collision") ==
+        one("6:10: fault.target = \"leaf0-spine0\": fault.kind = \"hash_collision\" needs one path "
+            "a connection: fabric.ports = 1, fabric.load_balance = \"ecmp\", transport.multipath = "
+            "\"none\""));
 }
 
 TEST_CASE("every kind of fault can be found by its name and says what it does", "[config]") {

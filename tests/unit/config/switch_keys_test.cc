@@ -130,8 +130,7 @@ TEST_CASE("notices of switches: what is wrong, where, and what is allowed", "[co
   const auto low = read_switches("[fabric.notice]\nenabled = true\nsample = \"1kB\"\n").errors;
   REQUIRE(low.size() == 1);
   CHECK(low[0].find("s.toml:3:10: fabric.notice.sample = ") == 0);
-  const auto none =
-      read_switches("[fabric]\necn.kmin = \"0B\"\nnotice.enabled = true\n").errors;
+  const auto none = read_switches("[fabric]\necn.kmin = \"0B\"\nnotice.enabled = true\n").errors;
   REQUIRE(none.size() == 1);
   CHECK(none[0].find("fabric.notice.set_point = 0 is fabric.ecn.kmin, which is 0 B") !=
         std::string::npos);

@@ -1,5 +1,6 @@
 // The rules on evidence made by hand: who suffers and who does not decides.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ Evidence quiet() {
   }
   for (int n = 0; n < 4; ++n) {
     const std::string name = "host" + std::to_string(n);
-    e.nics.push_back({name, 100e9, std::vector<NicPace>(Evidence::kParts, {1.0, 1.0})});
+    e.nics.push_back({name, 100e9, std::vector<NicPace>(Evidence::kParts, {1.0, 1.0}), {}});
     e.links.push_back({name, name, n < 2 ? "leaf0" : "leaf1", 100e9, true});
   }
   for (int leaf = 0; leaf < 2; ++leaf) {
@@ -101,11 +102,45 @@ TEST_CASE("a rank that computes long and comes late is slow; one that comes late
   CHECK(diagnose(e).empty());
 }
 
+template <class Which>
+void lengthen(Evidence& e, Which which, std::uint32_t ns) {
+  for (PairEvidence& pair : e.pairs) {
+    if (!which(pair)) continue;
+    for (PairWindow& window : pair.windows) window.rtt_ns += ns;
+  }
+}
+
+TEST_CASE("a NIC that sends every packet slowly and receives well has too narrow a host link",
+          "[diagnosis]") {
+  Evidence e = quiet();
+  lengthen(
+      e, [](const PairEvidence& pair) { return pair.src == 1; }, 330);
+  CHECK(diagnose(e).empty());  // its messages are not slow
+  for (NicPace& pace : e.nics[1].paces) pace.sent = 2;
+  const auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::pcie_limit);
+  CHECK(found[0].culprit == "host1");
+}
+
+TEST_CASE("long round trips of one NIC alone are not its path's", "[diagnosis]") {
+  Evidence e = quiet();
+  std::erase_if(e.pairs, [](const PairEvidence& pair) {
+    return goes_by(pair, 4) && pair.src != 0 && pair.dst != 0;
+  });
+  lengthen(
+      e, [](const PairEvidence& pair) { return goes_by(pair, 4); }, 20'000);
+  for (const Verdict& verdict : diagnose(e)) CHECK(verdict.cause != Cause::bad_path);
+}
+
 TEST_CASE("a NIC is slow both ways; one way is its peer or its path", "[diagnosis]") {
   Evidence e = quiet();
   for (NicPace& pace : e.nics[1].paces) pace.sent = 2;
   CHECK(diagnose(e).empty());
   for (NicPace& pace : e.nics[1].paces) pace.received = 2;
+  CHECK(diagnose(e).empty());  // a slow NIC takes longer for every packet
+  lengthen(
+      e, [](const PairEvidence& pair) { return pair.src == 1 || pair.dst == 1; }, 330);
   const auto found = diagnose(e);
   REQUIRE(found.size() == 1);
   CHECK(found[0].cause == Cause::slow_nic);
@@ -224,6 +259,108 @@ TEST_CASE("a slow rank is never blamed on the network", "[diagnosis]") {
   for (RankStep& step : e.ranks[0].steps) step = {step.call, 300, 190};
   for (const Verdict& verdict : diagnose(e)) CHECK(verdict.cause == Cause::slow_rank);
   CHECK(diagnose(e).size() == 1);
+}
+
+// Windows 2 to 7 of a NIC with pauses for this share of the time.
+void add_pauses(Evidence& e, std::uint32_t nic, double share) {
+  e.nics[nic].windows.resize(kWindows);
+  for (std::size_t w = 2; w < kWindows; ++w) e.nics[nic].windows[w].pausing_us = 100 * share;
+}
+
+TEST_CASE("a NIC that pauses its switch is a slow receiver, behind a PCIe limit or in a storm",
+          "[diagnosis]") {
+  Evidence e = quiet();
+  add_pauses(e, 2, 0.5);
+  auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::slow_receiver);
+  CHECK(found[0].culprit == "host2");
+  for (NicPace& pace : e.nics[2].paces) pace.sent = 2;
+  CHECK(diagnose(e).front().cause == Cause::slow_receiver);  // its packets take no longer
+  lengthen(
+      e, [](const PairEvidence& pair) { return pair.src == 2; }, 330);
+  CHECK(diagnose(e).front().cause == Cause::pcie_limit);
+  add_pauses(e, 2, 0.95);
+  // Who waits for it takes packets for lost.
+  for (PairEvidence& pair : e.pairs) {
+    if (pair.dst == 2) pair.windows[4].losses = pair.windows[4].timeouts = 5;
+  }
+  found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::pfc_storm);
+  add_pauses(e, 2, 0);
+  e.nics[2].windows[3].pausing_us = 100;  // once
+  for (const Verdict& verdict : diagnose(e)) CHECK(verdict.cause != Cause::pfc_storm);
+}
+
+TEST_CASE("a NIC whose data travels in another class stands out, most of them do not",
+          "[diagnosis]") {
+  Evidence e = quiet();
+  for (NicEvidence& nic : e.nics) nic.windows.resize(kWindows);
+  e.nics[1].windows[3].reclassed_packets = 7;
+  const auto found = diagnose(e);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Cause::wrong_dscp);
+  CHECK(found[0].culprit == "host1");
+  for (NicEvidence& nic : e.nics) nic.windows[3].reclassed_packets = 7;
+  CHECK(diagnose(e).empty());
+}
+
+TEST_CASE("connections collide where a full link has far more than a fair hash gives it",
+          "[diagnosis]") {
+  // 32 pairs from host 0 to host 2, by spine 0, and some by spine 1.
+  const auto with = [](std::size_t by_spine_1, std::uint64_t bytes) {
+    Evidence e = quiet();
+    PairEvidence pair = e.pairs.front();  // 0 to 2
+    for (PairWindow& window : pair.windows) window.bytes = bytes;
+    for (std::size_t i = 0; i < 32; ++i) {
+      if (i == 32 - by_spine_1) {
+        pair.way[1] ^= 2U;
+        pair.way[2] ^= 2U;
+      }
+      e.pairs.push_back(pair);
+    }
+    return e;
+  };
+  const auto found = diagnose(with(0, 200'000));
+  REQUIRE_FALSE(found.empty());
+  CHECK(found[0].cause == Cause::hash_collision);
+  CHECK(found[0].culprit == "leaf0-spine0");
+  const auto collide = [&](std::size_t by_spine_1, std::uint64_t bytes) {
+    const auto said = diagnose(with(by_spine_1, bytes));
+    return std::any_of(said.begin(), said.end(),
+                       [](const Verdict& v) { return v.cause == Cause::hash_collision; });
+  };
+  CHECK_FALSE(collide(16, 200'000));
+  CHECK_FALSE(collide(11, 200'000));  // chance
+  CHECK_FALSE(collide(0, 500));       // it has room for all
+}
+
+TEST_CASE("a switch that marks nothing where its peers mark, or much where they do not, is wrong",
+          "[diagnosis]") {
+  Evidence e = quiet();
+  e.marks = true;
+  e.links[3].second = "leaf2";  // of host 3
+  const auto mark = [&](std::uint32_t first, std::uint32_t last, std::uint32_t more_ns) {
+    for (PairEvidence& pair : e.pairs) {
+      for (PairWindow& window : pair.windows) {
+        window.rtt_ns = 9000 + more_ns;
+        window.marks = pair.dst >= first && pair.dst <= last ? 1 : 0;
+      }
+    }
+    return diagnose(e);
+  };
+  CHECK(mark(0, 3, 50'000).empty());
+  const auto off = mark(2, 3, 50'000);
+  REQUIRE(off.size() == 1);
+  CHECK(off[0].cause == Cause::wrong_ecn);
+  CHECK(off[0].culprit == "leaf0");
+  const auto early = mark(3, 3, 2'000);
+  REQUIRE(early.size() == 1);
+  CHECK(early[0].cause == Cause::wrong_ecn);
+  CHECK(early[0].culprit == "leaf2");
+  e.marks = false;
+  CHECK(mark(2, 3, 50'000).empty());
 }
 
 TEST_CASE("medians are not moved by a few", "[diagnosis]") {

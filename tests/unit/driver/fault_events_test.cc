@@ -5,6 +5,8 @@
 #include "dataplane/driver/scenario/fault_events.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/driver/traffic/message_plan.h"
+#include "dataplane/driver/traffic/port_plan.h"
+#include "dataplane/fabric/wire/host_intake.h"
 
 namespace paceline {
 namespace {
@@ -74,6 +76,71 @@ TEST_CASE("a switch without ECN does not mark what leaves it", "[driver]") {
     // Towards hosts it is the second end that sends, towards spines the first.
     CHECK(event.directions == (event.link < 2 ? 2 : 1));
   }
+}
+
+TEST_CASE("a NIC behind a narrow PCIe link sends slowly, and looks at what waits until the end",
+          "[driver]") {
+  const fabric::FabricSpec spec = fabric_of(leaves());
+  const auto events = fault_events(fault("pcie_limit", 1, 4), spec);
+  REQUIRE(events.size() == 7);
+  CHECK(events[0].action == LinkAction::rate);
+  CHECK(events[0].directions == 1);
+  CHECK(events[0].rate.bps == spec.links[1].rate.bps / 4);
+  for (std::size_t i = 2; i < events.size(); ++i) {
+    CHECK(events[i].action == LinkAction::take);
+    CHECK(events[i].at == picos_from_micros(static_cast<std::int64_t>(10 + 5 * (i - 2))));
+    CHECK(events[i].rate.bps == (i == 6 ? 0 : spec.links[1].rate.bps / 4));
+  }
+  CHECK(fault_events(fault("slow_receiver", 1, 4), spec).size() == 5);
+}
+
+TEST_CASE("a storm pauses for a share of every 100 us, and ends", "[driver]") {
+  config::FaultConfig storm = fault("pfc_storm", 0, 0.9);
+  storm.lasts = picos_from_micros(250);
+  const auto events = fault_events(storm, fabric_of(leaves()));
+  REQUIRE(events.size() == 6);
+  CHECK(events[0].action == LinkAction::pause);
+  CHECK(events[1].action == LinkAction::resume);
+  CHECK(events[1].at == picos_from_micros(100));
+  CHECK(events[4].at == picos_from_micros(210));
+  CHECK(events[5].at == picos_from_micros(260));
+  storm.severity = 1;
+  const auto whole = fault_events(storm, fabric_of(leaves()));
+  REQUIRE(whole.size() == 4);
+  CHECK(whole[3].action == LinkAction::resume);
+  CHECK(whole[3].at == picos_from_micros(260));
+}
+
+TEST_CASE("other DSCPs and thresholds are for the host and the switch at their end", "[driver]") {
+  const fabric::FabricSpec spec = fabric_of(leaves());
+  const auto dscp = fault_events(fault("wrong_dscp", 2, 1), spec);
+  REQUIRE(dscp.size() == 2);
+  CHECK(dscp[0].directions == 1);
+  CHECK(dscp[0].traffic_class == 1);
+  CHECK(dscp[1].traffic_class == kTrafficClasses);
+  config::FaultConfig early = fault("ecn_wrong", 0, 0.1);
+  early.links = {0, 1, 4, 5};
+  const auto marks = fault_events(early, spec);
+  REQUIRE(marks.size() == 8);
+  CHECK(marks[0].action == LinkAction::mark_at);
+  CHECK(marks[0].factor == 0.1);
+  CHECK(marks[1].action == LinkAction::mark_on);
+}
+
+TEST_CASE("ports that collide pass the link that they are chosen for", "[driver]") {
+  const fabric::FabricSpec spec = fabric_of(leaves());
+  const fabric::Topology topology(spec);
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    CAPTURE(i);
+    const auto port = port_by(2 * 5, spec, topology, 0, 3, static_cast<std::uint16_t>(50'000 + i));
+    REQUIRE(port);
+    const auto way =
+        topology.path(0, 3, fabric::entropy_of(spec.subnet_base + 1, spec.subnet_base + 4, *port));
+    REQUIRE(way.size() == 4);
+    CHECK(way[1] == 2 * 5);
+  }
+  CHECK_FALSE(port_by(2 * 5, spec, topology, 0, 1, 50'000));  // at one switch
+  CHECK_FALSE(port_by(2 * 5, spec, topology, 2, 0, 50'000));  // from another leaf
 }
 
 TEST_CASE("computing takes longer while its host is slow", "[driver]") {

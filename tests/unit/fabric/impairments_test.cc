@@ -19,9 +19,9 @@ TEST_CASE("impairments: a sound link draws nothing, and its generator stands sti
   impairments.mark(link);
   CHECK(link.impaired == Link::kCredits);
   for (int i = 0; i < 100; ++i) CHECK_FALSE(impairments.draw(0).lost);
-  impairments.change(0, LinkAction::loss, 0.5);
+  impairments.change(0, {.action = LinkAction::loss, .probability = 0.5});
   Impairments fresh(impaired_links(1));
-  fresh.change(0, LinkAction::loss, 0.5);
+  fresh.change(0, {.action = LinkAction::loss, .probability = 0.5});
   for (int i = 0; i < 100; ++i) CHECK(impairments.draw(0).lost == fresh.draw(0).lost);
 }
 
@@ -71,11 +71,11 @@ TEST_CASE("impairments: a link that has reordered stays one that may") {
   Link link;
   impairments.mark(link);
   CHECK(link.impaired == Link::kReorders);
-  impairments.change(0, LinkAction::reorder, 0);
-  impairments.change(0, LinkAction::corrupt, 0.1);
+  impairments.change(0, {.action = LinkAction::reorder, .probability = 0});
+  impairments.change(0, {.action = LinkAction::corrupt, .probability = 0.1});
   impairments.mark(link);
   CHECK(link.impaired == (Link::kReorders | Link::kDraws));
-  impairments.change(0, LinkAction::corrupt, 0);
+  impairments.change(0, {.action = LinkAction::corrupt, .probability = 0});
   impairments.mark(link);
   CHECK(link.impaired == Link::kReorders);
 }

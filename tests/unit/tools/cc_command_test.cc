@@ -229,12 +229,18 @@ TEST_CASE("reference pages name every parameter and profile, and the command tha
 
 TEST_CASE("reference pages say how much state an algorithm keeps") {
   const std::map<std::string_view, std::size_t> sizes = {
-      {"dcqcn", sizeof(cc::Dcqcn::State)},     {"timely", sizeof(cc::Timely::State)},
-      {"swift", sizeof(cc::Swift::State)},     {"dctcp", sizeof(cc::Dctcp::State)},
-      {"nscc", sizeof(cc::Nscc::State)},       {"theta-powertcp", sizeof(cc::ThetaPowerTcp::State)},
-      {"hpcc", sizeof(cc::Hpcc::State)},       {"powertcp", sizeof(cc::PowerTcp::State)},
-      {"cadence", sizeof(cc::Cadence::State)}, {"eqds", sizeof(cc::Eqds::State)},
-      {"sird", sizeof(cc::GrantChannel)},      {"homa", sizeof(cc::GrantChannel)},
+      {"dcqcn", sizeof(cc::Dcqcn::State)},
+      {"timely", sizeof(cc::Timely::State)},
+      {"swift", sizeof(cc::Swift::State)},
+      {"dctcp", sizeof(cc::Dctcp::State)},
+      {"nscc", sizeof(cc::Nscc::State)},
+      {"theta-powertcp", sizeof(cc::ThetaPowerTcp::State)},
+      {"hpcc", sizeof(cc::Hpcc::State)},
+      {"powertcp", sizeof(cc::PowerTcp::State)},
+      {"cadence", sizeof(cc::Cadence::State)},
+      {"eqds", sizeof(cc::Eqds::State)},
+      {"sird", sizeof(cc::GrantChannel)},
+      {"homa", sizeof(cc::GrantChannel)},
       {"switch-notified", sizeof(cc::SwitchNotified::State)}};
   for (const cc::AlgorithmInfo& info : cc::algorithms()) {
     if (info.name == "fixed") continue;  // keeps none

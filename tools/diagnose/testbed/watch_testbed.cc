@@ -10,10 +10,10 @@
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "dataplane/service/protocol/control_protocol.h"
 #include "tools/cli/cli.h"
+#include "tools/diagnose/testbed/testbed_evidence.h"
 #include "tools/service_link/runtime_folder.h"
 #include "tools/service_link/service_absence.h"
 #include "tools/service_link/service_request.h"
-#include "tools/diagnose/testbed/testbed_evidence.h"
 #include "tools/top/host_look.h"
 
 namespace paceline::tools {

@@ -18,10 +18,19 @@ class FaultChecks : private KeyChecks {
   using KeyChecks::KeyChecks;
 
   void run() {
-    for (const FaultConfig& fault : s_.faults) check(fault, *find_fault_kind(fault.kind));
+    std::size_t curves = 0;
+    for (const FaultConfig& fault : s_.faults) {
+      const FaultKindInfo& kind = *find_fault_kind(fault.kind);
+      check(fault, kind);
+      if (kind.kind == FaultKind::ecn_wrong && ++curves > kMostCurves) {
+        fail(fault, fmt::format("at most {} faults of kind \"ecn_wrong\"", kMostCurves));
+      }
+    }
   }
 
  private:
+  static constexpr std::size_t kMostCurves = 100;
+
   void fail(const FaultConfig& fault, const std::string& why) {
     context_.errors->add({fault.where, 0, 0},
                          fmt::format("fault.target = \"{}\": {}", fault.target, why));
@@ -32,8 +41,17 @@ class FaultChecks : private KeyChecks {
     if (kind.kind == FaultKind::dead_port && s_.fabric.ports == 1) {
       fail(fault, "fault.kind = \"dead_port\" needs NICs of several ports, fabric.ports");
     }
-    if (kind.kind == FaultKind::ecn_off && !s_.fabric.ecn.enabled) {
-      fail(fault, "fault.kind = \"ecn_off\" needs fabric.ecn.enabled = true");
+    const auto needs = [&](std::string_view what) {
+      fail(fault, fmt::format("fault.kind = \"{}\" needs {}", kind.name, what));
+    };
+    if (kind.target == FaultTarget::switch_itself && !s_.fabric.ecn.enabled) {
+      needs("fabric.ecn.enabled = true");
+    }
+    if (kind.pauses && s_.fabric.flow_control != "pfc") needs("fabric.flow_control = \"pfc\"");
+    if (kind.kind == FaultKind::hash_collision && !has_one_path(s_)) {
+      needs(
+          "one path a connection: fabric.ports = 1, fabric.load_balance = \"ecmp\", "
+          "transport.multipath = \"none\"");
     }
     if (!hosts_known() || !given_.usable({"fabric.topology"})) return;
     const FoundLinks found = find_links(s_.fabric, fault.target);

@@ -1,0 +1,366 @@
+// Rules about the core and its load: hashes that collide, switches that mark wrongly, and what is
+// no fault, an incast and a core with less capacity than its hosts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "control/diagnosis/robust.h"
+#include "control/diagnosis/rules.h"
+
+namespace paceline::diagnosis {
+
+namespace {
+
+const std::string& from_of(const Evidence& e, std::uint32_t directed) {
+  const LinkEvidence& link = e.links[directed / 2];
+  return directed % 2 == 0 ? link.first : link.second;
+}
+const std::string& to_of(const Evidence& e, std::uint32_t directed) {
+  return from_of(e, directed ^ 1U);
+}
+
+// What queue pairs send by a directed link between switches.
+struct Carried {
+  double bytes = 0;
+  std::size_t pairs = 0;
+  std::vector<double> by_window;
+};
+
+// A switch's links to the tier that they all lead to. A fair hash gives each the same share.
+struct Siblings {
+  std::vector<std::uint32_t> links;  // directed
+  double bytes = 0;
+  std::size_t pairs = 0;
+};
+
+class HashRule {
+ public:
+  explicit HashRule(const Evidence& evidence) : e_(evidence) {
+    for (std::uint32_t link = 0; link < e_.links.size(); ++link) {
+      if (e_.links[link].of_host) continue;
+      for (const std::uint32_t directed : {2 * link, 2 * link + 1}) {
+        groups_[group_of(directed)].links.push_back(directed);
+      }
+    }
+    for (const PairEvidence& pair : e_.pairs) add(pair);
+  }
+
+  void find(Verdicts& found) const {
+    struct Best {
+      double gain = 0;
+      std::uint32_t link = 0;
+      double share = 0;
+      double full = 0;
+    } best;
+    for (const auto& [name, group] : groups_) {
+      const auto fair = 1.0 / static_cast<double>(group.links.size());
+      for (const std::uint32_t link : group.links) {
+        const auto at = carried_.find(link);
+        if (at == carried_.end() || group.links.size() < 2) continue;
+        const double share = at->second.bytes / group.bytes;
+        // Whether chance gives so many pairs, and whether they are those with the bytes.
+        const double pairs = static_cast<double>(at->second.pairs);
+        const double of_pairs = pairs / static_cast<double>(group.pairs);
+        const double gain =
+            of_pairs < fair ? 0 : static_cast<double>(group.pairs) * surprise(of_pairs, fair);
+        const double full = fullness(link, at->second);
+        if (share < kMuch * fair || at->second.pairs < kLeastPairs || full < kFull) continue;
+        if (gain > best.gain) best = {gain, link, share, full};
+      }
+    }
+    if (best.gain < kLeastGain) return;
+    const Siblings& group = groups_.at(group_of(best.link));
+    Verdict verdict;
+    verdict.cause = Cause::hash_collision;
+    verdict.culprit = e_.links[best.link / 2].name;
+    verdict.confidence = 1 - std::exp(-best.gain / kLeastGain);
+    verdict.evidence = {
+        fmt::format("{} of {}'s {} links of that tier carries {:.0f} % of what they carry, in {} "
+                    "queue pairs; a fair hash gives each {:.0f} %.",
+                    verdict.culprit, from_of(e_, best.link), group.links.size(), 100 * best.share,
+                    carried_.at(best.link).pairs, 100.0 / static_cast<double>(group.links.size())),
+        fmt::format("It is {:.0f} % full in the busiest fifth of the time.", 100 * best.full)};
+    found.push_back(std::move(verdict));
+  }
+
+ private:
+  static constexpr double kMuch = 1.6;      // times the fair share
+  static constexpr double kLeastGain = 12;  // e^12 times as likely as with a fair hash
+  static constexpr double kFull = 0.25;
+  static constexpr std::size_t kLeastPairs = 6;
+
+  // The switch, and the tier that the link leads to.
+  std::string group_of(std::uint32_t directed) const {
+    const std::string& to = to_of(e_, directed);
+    return from_of(e_, directed) + " " + to.substr(0, to.find_first_of("0123456789"));
+  }
+
+  void add(const PairEvidence& pair) {
+    double bytes = 0;
+    for (const PairWindow& window : pair.windows) bytes += static_cast<double>(window.bytes);
+    for (const std::uint32_t directed : pair.way) {
+      // Downwards there is no choice.
+      if (e_.links[directed / 2].of_host || directed % 2 != 0) continue;
+      Siblings& group = groups_[group_of(directed)];
+      group.bytes += bytes;
+      ++group.pairs;
+      Carried& carried = carried_[directed];
+      carried.bytes += bytes;
+      ++carried.pairs;
+      carried.by_window.resize(e_.window_ends.size());
+      for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+        carried.by_window[w] += static_cast<double>(pair.windows[w].bytes);
+      }
+    }
+  }
+
+  // The divergence of this share from the fair one, in nats for each pair.
+  static double surprise(double share, double fair) {
+    double out = 0;
+    if (share > 0) out += share * std::log(share / fair);
+    if (share < 1) out += (1 - share) * std::log((1 - share) / (1 - fair));
+    return out;
+  }
+
+  double fullness(std::uint32_t link, const Carried& carried) const {
+    std::vector<double> shares;
+    for (std::size_t w = 0; w < carried.by_window.size(); ++w) {
+      const double able = window_us(e_, w) * e_.links[link / 2].rate_bps / 8e6;
+      if (carried.by_window[w] > 0 && able > 0) shares.push_back(carried.by_window[w] / able);
+    }
+    return quantile(shares, 0.8);
+  }
+
+  const Evidence& e_;
+  std::map<std::string, Siblings> groups_;
+  std::map<std::uint32_t, Carried> carried_;
+};
+
+// How often windows have marks, by how long their round trips are.
+struct MarkTable {
+  static constexpr std::array<double, 6> kFrom{0, 4, 12, 30, 60, 120};  // us above an empty fabric
+  std::array<double, kFrom.size()> windows{};
+  std::array<double, kFrom.size()> marked{};
+
+  static std::size_t place(double excess_us) {
+    const auto above = std::upper_bound(kFrom.begin() + 1, kFrom.end(), excess_us);
+    return static_cast<std::size_t>(above - kFrom.begin()) - 1;
+  }
+  void add(double excess_us, bool is_marked) {
+    ++windows[place(excess_us)];
+    marked[place(excess_us)] += is_marked ? 1 : 0;
+  }
+  MarkTable without(const MarkTable& other) const {
+    MarkTable out = *this;
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      out.windows[i] -= other.windows[i];
+      out.marked[i] -= other.marked[i];
+    }
+    return out;
+  }
+};
+
+// Marks are compared by the last switch of a way: most queues are there.
+class EcnRule {
+ public:
+  explicit EcnRule(const Evidence& evidence, const Explained& explained) : e_(evidence) {
+    for (const LinkEvidence& link : e_.links) {
+      if (link.of_host) leaf_of_[link.first] = link.second;
+    }
+    for (std::size_t p = 0; p < e_.pairs.size(); ++p) {
+      const PairEvidence& pair = e_.pairs[p];
+      if (explained.pairs[p] || explained.nics[pair.src] || explained.nics[pair.dst]) continue;
+      const auto leaf = leaf_of_.find(e_.nics[pair.dst].name);
+      if (leaf == leaf_of_.end()) continue;
+      MarkTable& table = tables_[leaf->second];
+      for (const PairWindow& window : pair.windows) {
+        if (window.bytes == 0 || window.rtt_ns == 0) continue;
+        table.add(excess_us(pair, window), window.marks > 0);
+        all_.add(excess_us(pair, window), window.marks > 0);
+      }
+    }
+  }
+
+  void find(Verdicts& found) const {
+    std::vector<Judged> all;
+    for (const auto& [leaf, table] : tables_)
+      all.push_back(judge(leaf, table, all_.without(table)));
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Judged& a, const Judged& b) { return a.oddness() > b.oddness(); });
+    const auto odd = std::find_if(all.begin(), all.end(), [this](const Judged& one) {
+      return one.oddness() >= kOdd && others_agree(one.leaf);
+    });
+    if (odd == all.end()) return;
+    Verdict verdict;
+    verdict.cause = Cause::wrong_ecn;
+    verdict.culprit = odd->leaf;
+    verdict.confidence = 1 - 1 / (1 + odd->oddness());
+    verdict.evidence = {fmt::format(
+        "Of {:.0f} windows of queue pairs that end behind {}, {:.0f} have marks; with equal round "
+        "trips behind other switches it would be {:.0f}.",
+        odd->windows, odd->leaf, odd->marked, odd->expected)};
+    found.push_back(std::move(verdict));
+  }
+
+ private:
+  static constexpr double kLeastMarked = 12;  // windows
+  static constexpr double kMuch = 3.4;        // times as often, or as seldom
+  static constexpr double kOdd = 1;
+
+  struct Judged {
+    std::string leaf;
+    double windows = 0;
+    double marked = 0;
+    double expected = 0;
+    bool seldom() const { return marked < expected; }
+    // 1: just enough for a verdict.
+    double oddness() const {
+      if (seldom()) {
+        return expected < kLeastMarked ? 0 : expected / (kMuch * std::max(marked, 0.25));
+      }
+      return marked < kLeastMarked ? 0 : marked / (1.5 * kMuch * (expected + 2));
+    }
+  };
+
+  // What the windows behind this switch would have, were they marked as `others`.
+  static Judged judge(const std::string& leaf, const MarkTable& own, const MarkTable& others) {
+    constexpr double kEnough = 8;  // windows of others to know their share
+    Judged out;
+    out.leaf = leaf;
+    double share = 0;  // where the others have too few, that of shorter round trips
+    for (std::size_t i = 0; i < own.windows.size(); ++i) {
+      if (others.windows[i] >= kEnough) share = others.marked[i] / others.windows[i];
+      out.windows += own.windows[i];
+      out.marked += own.marked[i];
+      out.expected += share * own.windows[i];
+    }
+    return out;
+  }
+
+  // Without the odd one, most others are like their peers.
+  bool others_agree(const std::string& odd) const {
+    const MarkTable rest = all_.without(tables_.at(odd));
+    std::size_t others = 0, agree = 0;
+    for (const auto& [leaf, table] : tables_) {
+      if (leaf == odd) continue;
+      ++others;
+      agree += judge(leaf, table, rest.without(table)).oddness() < kOdd ? 1U : 0U;
+    }
+    return others >= 2 && 2 * agree > others;
+  }
+
+  const Evidence& e_;
+  std::map<std::string, std::string> leaf_of_;  // by NIC
+  std::map<std::string, MarkTable> tables_;     // by leaf
+  MarkTable all_;
+};
+
+// Bits per second over a window, as a share of a rate.
+double share_of(double bytes, double us, double rate_bps) {
+  return us <= 0 || rate_bps <= 0 ? 0 : bytes * 8e6 / us / rate_bps;
+}
+
+}  // namespace
+
+void find_hash_collision(const Evidence& evidence, Verdicts& found) {
+  HashRule(evidence).find(found);
+}
+
+void find_wrong_ecn(const Evidence& evidence, const Explained& explained, Verdicts& found) {
+  if (!evidence.marks) return;
+  EcnRule(evidence, explained).find(found);
+}
+
+void find_incast(const Evidence& e, const Explained& explained, Verdicts& found) {
+  constexpr std::size_t kLeastSenders = 4;
+  constexpr double kFull = 0.7;         // of the NIC's rate
+  constexpr double kMoreThanUsual = 4;  // bytes received, over the median NIC's
+  std::vector<double> received(e.nics.size());
+  std::vector<std::vector<double>> by_window(e.nics.size(),
+                                             std::vector<double>(e.window_ends.size()));
+  std::vector<std::vector<std::uint32_t>> senders(e.nics.size(),
+                                                  std::vector<std::uint32_t>(e.window_ends.size()));
+  for (const PairEvidence& pair : e.pairs) {
+    for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+      const auto bytes = static_cast<double>(pair.windows[w].bytes);
+      received[pair.dst] += bytes;
+      by_window[pair.dst][w] += bytes;
+      senders[pair.dst][w] += bytes > 0 ? 1U : 0U;
+    }
+  }
+  std::vector<double> some = received;
+  const double usual = median(some);
+  for (std::size_t n = 0; n < e.nics.size(); ++n) {
+    if (explained.nics[n] || received[n] == 0 || received[n] < kMoreThanUsual * usual) continue;
+    double full = 0, all = 0;
+    std::uint32_t most = 0;
+    for (std::size_t w = 0; w < e.window_ends.size(); ++w) {
+      all += by_window[n][w];
+      if (senders[n][w] < kLeastSenders) continue;
+      if (share_of(by_window[n][w], window_us(e, w), e.nics[n].rate_bps) < kFull) continue;
+      full += by_window[n][w];
+      most = std::max(most, senders[n][w]);
+    }
+    if (full < 0.5 * all) continue;
+    Verdict verdict;
+    verdict.cause = Cause::incast;
+    verdict.culprit = e.nics[n].name;
+    verdict.confidence = full / all;
+    verdict.evidence = {fmt::format(
+        "Up to {} NICs send to {} at the same time; {:.0f} % of what it receives comes while its "
+        "link is {:.0f} % full or more.",
+        most, verdict.culprit, 100 * full / all, 100 * kFull)};
+    found.push_back(std::move(verdict));
+  }
+}
+
+void find_oversubscription(const Evidence& e, Verdicts& found) {
+  constexpr double kFull = 0.6;
+  if (e.oversubscription <= 1.05) return;
+  // What each switch sends towards other switches, and the capacity for it.
+  std::map<std::string, double> capacity;
+  std::map<std::string, std::vector<double>> sent;
+  for (const LinkEvidence& link : e.links) {
+    if (!link.of_host) capacity[link.first] += link.rate_bps;
+  }
+  for (const PairEvidence& pair : e.pairs) {
+    for (const std::uint32_t directed : pair.way) {
+      const LinkEvidence& link = e.links[directed / 2];
+      if (link.of_host || directed % 2 != 0) continue;
+      std::vector<double>& at = sent[link.first];
+      at.resize(e.window_ends.size());
+      for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+        at[w] += static_cast<double>(pair.windows[w].bytes);
+      }
+    }
+  }
+  double most = 0;
+  std::string where;
+  for (const auto& [name, bytes] : sent) {
+    std::vector<double> shares;
+    for (std::size_t w = 0; w < bytes.size(); ++w) {
+      if (bytes[w] > 0) shares.push_back(share_of(bytes[w], window_us(e, w), capacity[name]));
+    }
+    const double share = median(shares);
+    if (share > most) {
+      most = share;
+      where = name;
+    }
+  }
+  if (most < kFull) return;
+  Verdict verdict;
+  verdict.cause = Cause::oversubscribed;
+  verdict.culprit = where;
+  verdict.confidence = std::min(1.0, most);
+  verdict.evidence = {
+      fmt::format("The links of a leaf to its hosts have {:.1f} times the capacity of its uplinks; "
+                  "the uplinks of "
+                  "{} are {:.0f} % full at the median.",
+                  e.oversubscription, where, 100 * most)};
+  found.push_back(std::move(verdict));
+}
+
+}  // namespace paceline::diagnosis

@@ -1,0 +1,35 @@
+// How much longer than in an empty fabric the shortest round trips of each NIC are. Queues empty
+// now and then; a NIC that takes longer for every packet shows even so.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "control/diagnosis/evidence.h"
+
+namespace paceline::diagnosis {
+
+class NicFloors {
+ public:
+  // Of the windows that lie in this part of the time.
+  NicFloors(const Evidence& evidence, const PartOfTime& part);
+
+  // By NIC, in times of a full packet at its rate, above the median NIC; of what it sends and what
+  // it receives. Nothing: too few windows have measurements.
+  const std::vector<std::optional<double>>& sent() const { return sent_; }
+  const std::vector<std::optional<double>>& received() const { return received_; }
+  // The lesser of both.
+  std::vector<std::optional<double>> both() const;
+
+ private:
+  std::vector<std::optional<double>> sent_;
+  std::vector<std::optional<double>> received_;
+};
+
+// The one that stands out alone: it is `least` or more and six spreads above the others, and none
+// comes near it. Nothing: there is none.
+std::optional<std::uint32_t> alone_above(const std::vector<std::optional<double>>& floors,
+                                         double least);
+
+}  // namespace paceline::diagnosis
