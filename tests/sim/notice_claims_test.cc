@@ -67,7 +67,9 @@ Reaction reaction_of(const std::string& toml, unsigned senders) {
     if (out.half != kNever && out.passed != kNever) stop = true;
   };
   VirtualWorld world = world_of(toml, options);
-  REQUIRE(world.run() == RunEnd::stopped);
+  world.run();
+  REQUIRE(out.passed != kNever);
+  REQUIRE(out.half != kNever);
   return out;
 }
 

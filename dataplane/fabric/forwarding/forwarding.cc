@@ -388,14 +388,14 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
   }
   if (out.exact || (out.impaired & ~Link::kHarmless) != 0) [[unlikely]] {
     state_.wire.reschedule(out);
-    if ((out.impaired & Link::kSampled) != 0) notify_if_due(sw, egress, in, *packet, now);
+    if ((out.impaired & Link::kSampled) != 0) notify_if_due(egress, in, *packet, now);
   }
 }
 
 // The packet has joined this queue. If it is sampled there and the queue is too long, or about to
-// be, its source is told: the notice takes the next hop to it from here, ahead of data.
-void Forwarding::notify_if_due(Switch& sw, const Egress& egress, const Link& in,
-                               const Packet& packet, Picos now) {
+// be, its source is told: the notice goes on as if it had come by the same link, ahead of data.
+void Forwarding::notify_if_due(const Egress& egress, const Link& in, const Packet& packet,
+                               Picos now) {
   NoticeMessage message;
   const bool sampled =
       state_.points->sample(state_.wire[egress.link].egress, packet.traffic_class,
@@ -417,18 +417,7 @@ void Forwarding::notify_if_due(Switch& sw, const Egress& egress, const Link& in,
   ++state_.stats.notices;
   ++state_.stats.injected_packets;
   state_.stats.injected_bytes += notice->wire_bytes;
-  const NextHop hop = notice->route < state_.host_count
-                          ? state_.topology.next_hop(egress.switch_index, notice->route)
-                          : NextHop{};
-  if (hop.count == 0) {
-    drop(notice, DropReason::no_route);
-    return;
-  }
-  const std::uint32_t back =
-      hop.count == 1
-          ? hop.first
-          : state_.paths.choose(state_.topology, egress.switch_index, hop, notice->entropy);
-  enqueue(sw, state_.wire[back], in, notice, now);
+  arrive(in, notice, now);
 }
 
 // Finds room for a packet and charges it; else drops it. Its egress port is up to date.
