@@ -148,6 +148,8 @@ def wrong_ids_and_states():
     expect(c.bind(number, "10.9.9.9", 7000) == errno.EADDRNOTAVAIL, "an address of nobody")
     loopback = c.create()
     expect(c.bind(loopback, "127.0.0.1", 7090) == 0, "the loopback is any NIC, as on Linux")
+    expect(c.resolve(loopback, "127.0.0.1", 7091) == 0 and c.ready(), "and leads to the first of them")
+    expect(c.event()[0] == ADDR_RESOLVED, "which is told")
     expect(c.bind(number, "10.0.0.1", 7000) == 0, "bind")
     expect(c.bind(number, "10.0.0.1", 7001) == errno.EINVAL, "bind twice")
     second = c.create()

@@ -120,6 +120,8 @@ PACELINE_VERBS_EXPORT int ibv_close_device(ibv_context* context) {
   Context* const c = &Context::of(context);
   Device* const device = c->device;
   ::pthread_mutex_destroy(&context->mutex);
+  // Its thread is the parent's, and nobody to wait for.
+  if (c->presence.forked()) static_cast<void>(c->faults.release());
   delete c;
   device->release();
   return 0;

@@ -1,5 +1,7 @@
 #include "dataplane/verbs/injection/order_check.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -19,8 +21,9 @@ constexpr int kGuilty = 3;  // exit status of a program that had 0
 struct OrderCheck::Record {
   alignas(64) attach::OrderWindow window;  // written by the service
   std::string nic;
-  std::mutex mutex;           // of what follows
-  std::uint64_t counted = 0;  // sequence of the last placement that was
+  pid_t process = ::getpid();  // children that end say nothing
+  std::mutex mutex;            // of what follows
+  std::uint64_t counted = 0;   // sequence of the last placement that was
   OrderCounts counts;
   std::vector<std::string> examples;
   bool told = false;
@@ -40,6 +43,7 @@ struct OrderCheck::Record {
 };
 
 void OrderCheck::Record::tell() {
+  if (::getpid() != process) return;
   const std::lock_guard hold(mutex);
   if (told) return;
   told = true;
@@ -73,6 +77,7 @@ OrderCheck::~OrderCheck() { record_->tell(); }
 
 void OrderCheck::at_exit(int status, void* of) {
   auto& record = *static_cast<Record*>(of);
+  if (::getpid() != record.process) return;
   record.tell();
   // glibc goes on with the handlers that are left, and with the new status.
   if (status == 0 && goes_by_memory(record.counts)) std::exit(kGuilty);

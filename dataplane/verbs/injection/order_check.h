@@ -50,7 +50,7 @@ class OrderCheck {
 
  private:
   struct Record;
-  static void at_exit(int status, void* record);
+  static void at_exit(int status, void* of);
 
   const std::uint32_t seed_;
   Record* const
