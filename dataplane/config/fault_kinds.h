@@ -19,17 +19,17 @@ inline constexpr Picos kStormEvery = picos_from_micros(100);
 enum class FaultKind : std::uint8_t {
   slow_rank,
   slow_nic,
+  dead_port,
+  flapping_port,
+  lossy_link,
+  bad_path,
+  ecn_off,
+  ecn_wrong,
   pcie_limit,
   slow_receiver,
   wrong_dscp,
-  dead_port,
-  flapping_port,
   pfc_storm,
-  lossy_link,
-  bad_path,
   hash_collision,
-  ecn_off,
-  ecn_wrong,
 };
 
 // What a fault happens to.
