@@ -47,11 +47,13 @@ void ClockEstimate::restart(const ProbeTimes& times) {
 }
 
 // The clock lies between the two bounds, and no further from the middle than the round trip exceeds
-// the least one, each way. What differs by half of that least one more is no other path.
+// the least one, each way. What differs by half of that least one more is no other path; nor are a
+// few microseconds, by which readings of busy hosts can be late.
 bool ClockEstimate::contradicts(double x, double above, double below) const {
   const double round_trip = above - below;
   const double middle = (above + below) / 2 - (offset_ + drift_ * x);
-  const double allowed = std::max(0.0, round_trip - gap_) / 2 + gap_ / 2;
+  constexpr double kLate = 5'000;
+  const double allowed = std::max(0.0, round_trip - gap_) / 2 + std::max(gap_ / 2, kLate);
   return middle > allowed || middle < -allowed;
 }
 
@@ -106,8 +108,7 @@ ClockEstimate::Slope ClockEstimate::slope_of(const Bounds& bounds) {
   Slope out;
   out.value = std::clamp(bounds.hull.slope_at(x), -kMostDrift, kMostDrift);
   const Point touched = bounds.hull.touched(out.value);
-  const double distance =
-      bounds.sum_y / bounds.count - touched.y - out.value * (x - touched.x);
+  const double distance = bounds.sum_y / bounds.count - touched.y - out.value * (x - touched.x);
   constexpr double kReading = 1;  // ns: no reading is more exact
   const double error = (kReading + 4 * distance / bounds.count) / span;
   out.weight = 1 / (error * error);

@@ -1,12 +1,13 @@
 // How far another host's clock is ahead of ours, and how fast it runs away, from probes and their
 // answers. Nothing arrives before it was sent, so a probe (sent by our clock, received by theirs)
 // bounds the offset from above, and an answer bounds it from below. Least delays bound it best, and
-// queues only add to delays: a line is fitted below all of the first and one above all of the second
-// (least delays as in S. Moon, P. Skelly and D. Towsley, "Estimation and removal of clock skew from
-// network delay measurements", INFOCOM 1999; both ways at once as in Y. Geng et al., "Exploiting a
-// natural network effect for scalable, fine-grained clock synchronization", NSDI 2018). The lines
-// are parallel; their slope is that of the way with fewer queues. The clock is taken to be halfway,
-// which is exact where the least delays of both ways are equal. Reads no clock; a plain value.
+// queues only add to delays: a line is fitted below all of the first and one above all of the
+// second (least delays as in S. Moon, P. Skelly and D. Towsley, "Estimation and removal of clock
+// skew from network delay measurements", INFOCOM 1999; both ways at once as in Y. Geng et al.,
+// "Exploiting a natural network effect for scalable, fine-grained clock synchronization", NSDI
+// 2018). The lines are parallel; their slope is that of the way with fewer queues. The clock is
+// taken to be halfway, which is exact where the least delays of both ways are equal. Reads no
+// clock; a plain value.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,10 @@ struct ProbeTimes {
 
 // A line through time: what their clock shows less what ours shows.
 struct ClockReading {
-  Nanos origin{};         // by our clock
-  std::int64_t base = 0;  // ns, at the origin
-  double offset = 0;      // ns beyond that, at the origin
-  double drift = 0;       // per ns of our clock
+  Nanos origin{};            // by our clock
+  std::int64_t base = 0;     // ns, at the origin
+  double offset = 0;         // ns beyond that, at the origin
+  double drift = 0;          // per ns of our clock
   double least_one_way = 0;  // ns: half of the least round trip; no clock is further off than that
   std::uint64_t probes = 0;  // that it rests on
   std::uint64_t restarts = 0;

@@ -1,4 +1,5 @@
-// The lower convex hull of points that come from left to right: all that a line below them can touch.
+// The lower convex hull of points that come from left to right: all that a line below them can
+// touch.
 #pragma once
 
 #include <cstddef>

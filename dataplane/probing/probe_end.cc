@@ -52,20 +52,22 @@ bool ProbeEnd::send(Picos now, std::uint32_t to, const ProbeMessage& message, st
 }
 
 // Probes come to be answered at once: so many are under way only if nothing leaves.
-bool ProbeEnd::answer(Picos now, std::uint32_t to, const ProbeMessage& probe, Picos came) {
+bool ProbeEnd::answer(Picos now, std::uint32_t to, const ProbeMessage& probe) {
   last_answer_ = (last_answer_ + 1) % kAtOnce;
   Answer& place = answers_[last_answer_];
   if (place.in_use) return false;
   place.peer = to;
   place.message = probe;
   place.message.kind = ProbeKind::times;
-  place.message.received = clock_.at(came);
+  place.message.received = clock_.at(now);
   ProbeMessage message = probe;
   message.kind = ProbeKind::answer;
   place.in_use = send(now, to, message, kAnswer + last_answer_);
   return place.in_use;
 }
 
+// What came is said to have come now, after the engine's poll, not when that began: it may have
+// come in between, and clocks cannot be compared by what seems to have come before it was sent.
 bool ProbeEnd::take(Picos now, const DatagramPair::Arrival& arrival) {
   const auto message = arrival.whole ? read_probe(arrival.bytes) : std::nullopt;
   const auto from = by_address_.find(arrival.source);
@@ -73,10 +75,10 @@ bool ProbeEnd::take(Picos now, const DatagramPair::Arrival& arrival) {
                     peers_[from->second].peer.qp_number == arrival.source_qp_number &&
                     message->path < prober_->plan().paths;
   if (good && message->kind != ProbeKind::probe) {
-    prober_->answered(*message, from->second, clock_.at(arrival.at));
+    prober_->answered(*message, from->second, clock_.at(now));
     return false;
   }
-  if (good && answer(now, from->second, *message, arrival.at)) return true;
+  if (good && answer(now, from->second, *message)) return true;
   ++refused_;
   return false;
 }

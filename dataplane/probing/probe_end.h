@@ -1,6 +1,6 @@
 // What one NIC has while it is probed from, and probed: its queue pair, whom it may answer, what it
-// asks, and the clock by which it tells times. For the engine's thread; what is not marked allocates
-// nothing.
+// asks, and the clock by which it tells times. For the engine's thread; what is not marked
+// allocates nothing.
 #pragma once
 
 #include <array>
@@ -53,8 +53,9 @@ class ProbeEnd {
   std::uint64_t refused() const { return refused_; }
 
   // --- the data path ---
-  // Sends what is due and takes what came. True when the engine has got something to send: it is
-  // polled next, at this time or later.
+  // Sends what is due and takes what came, which is said to have come now: the time is read after
+  // the engine's poll. True when the engine has got something to send: it is polled next, at this
+  // time or later.
   bool poll(Picos now);
   Picos next_deadline() const { return prober_ ? prober_->next_deadline() : kNever; }
 
@@ -76,7 +77,7 @@ class ProbeEnd {
   static constexpr std::uint64_t kAnswer = std::uint64_t{1} << 32;  // ...and of answers, plus place
 
   bool send(Picos now, std::uint32_t to, const ProbeMessage& message, std::uint64_t wr_id);
-  bool answer(Picos now, std::uint32_t to, const ProbeMessage& probe, Picos came);
+  bool answer(Picos now, std::uint32_t to, const ProbeMessage& probe);
   bool has_left(Picos now, const transport::Completion& completion);
   bool take(Picos now, const DatagramPair::Arrival& arrival);
   bool send_due(Picos now);

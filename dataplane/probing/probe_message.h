@@ -1,6 +1,6 @@
-// What a probe and its answers say: datagrams of 64 bytes, all of the same length, so that both ways
-// take the same time on a wire. The answer comes back at once; when it left is known only then, so a
-// second one says that.
+// What a probe and its answers say: datagrams of 64 bytes, all of the same length, so that both
+// ways take the same time on a wire. The answer comes back at once; when it left is known only
+// then, so a second one says that.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Probes between emulated hosts in virtual time, whose clocks are off, while others load the fabric.
+// Probes between emulated hosts in virtual time, whose clocks are off, while others load the
+// fabric.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -124,8 +125,9 @@ delay = "500ns"
 
 }  // namespace
 
-TEST_CASE("probing: one-way delays are known within 200 ns at p99, with load and clocks that are off",
-          "[nics]") {
+TEST_CASE(
+    "probing: one-way delays are known within 200 ns at p99, with load and clocks that are off",
+    "[nics]") {
   for (const std::uint64_t seed : {1U, 2U}) {
     const std::vector<HostClock> clocks = clocks_that_are_off(8, seed);
     ProbedFabric fabric(kLeafSpine, clocks);
@@ -151,8 +153,8 @@ TEST_CASE("probing: one-way delays are known within 200 ns at p99, with load and
         CHECK(figures.clock->restarts == 0);
         REQUIRE(figures.samples.size() > 100);
         for (const probing::ProbeSample& sample : figures.samples) {
-          const double there = true_ns(clocks[to], sample.times.received) -
-                               true_ns(clocks[from], sample.times.sent);
+          const double there =
+              true_ns(clocks[to], sample.times.received) - true_ns(clocks[from], sample.times.sent);
           errors.push_back(std::abs(figures.clock->one_way_there(sample.times) - there));
           slowest = std::max(slowest, there);
         }
@@ -160,8 +162,9 @@ TEST_CASE("probing: one-way delays are known within 200 ns at p99, with load and
     }
     std::sort(errors.begin(), errors.end());
     const double p99 = errors[errors.size() * 99 / 100];
-    INFO(fmt::format("seed {}: {} samples, p50 {:.0f} ns, p99 {:.0f} ns, most {:.0f} ns; slowest {:.0f} ns",
-                     seed, errors.size(), errors[errors.size() / 2], p99, errors.back(), slowest));
+    INFO(fmt::format(
+        "seed {}: {} samples, p50 {:.0f} ns, p99 {:.0f} ns, most {:.0f} ns; slowest {:.0f} ns",
+        seed, errors.size(), errors[errors.size() / 2], p99, errors.back(), slowest));
     CHECK(p99 <= 200);
     CHECK(slowest > 20'000);  // there were queues to be measured
   }

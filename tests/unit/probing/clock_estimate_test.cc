@@ -36,9 +36,7 @@ struct Pair {
     return {to_nanos(now), theirs.at(received), theirs.at(answered), to_nanos(returned)};
   }
   void pass(Picos time) { now = now + time; }
-  double truth(Picos at) const {
-    return static_cast<double>((theirs.at(at) - to_nanos(at)).count);
-  }
+  double truth(Picos at) const { return static_cast<double>((theirs.at(at) - to_nanos(at)).count); }
 };
 
 Pair random_pair(std::uint64_t seed) {
@@ -55,7 +53,8 @@ double error_of(const ClockEstimate& estimate, const Pair& pair) {
 
 }  // namespace
 
-TEST_CASE("a clock that is off by 1 ms and 50 ppm is known within 200 ns through queues that differ") {
+TEST_CASE(
+    "a clock that is off by 1 ms and 50 ppm is known within 200 ns through queues that differ") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Pair pair = random_pair(seed);
     // In the second half no probe meets queues that are all empty.
