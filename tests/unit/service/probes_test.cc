@@ -61,7 +61,7 @@ TEST_CASE("service: NICs probe each other for a client, and a clock that is off 
     // The offset grows by 50 us a second; what is certain is far closer than that.
     CHECK(sign * peer.at("offset_ns").get<double>() > 4.99e9);
     CHECK(sign * peer.at("offset_ns").get<double>() < 5.1e9);
-    CHECK(peer.at("answered") > 80);
+    CHECK(peer.at("answered") >= 40);
     CHECK(peer.at("fabric_ns").at("p50") > 0);
     CHECK(peer.at("host_ns").at("p50") >= 0);
     CHECK(peer.at("there_ns").is_object());
