@@ -3,6 +3,7 @@
 #include "tools/cli/cli.h"
 #include "tools/host/experiment_command.h"
 #include "tools/host/guard_command.h"
+#include "tools/testbed/mesh_command.h"
 
 namespace paceline::tools {
 
@@ -14,6 +15,7 @@ void add_live_commands(CLI::App& app, int& exit_code) {
   add_exec_command(app, exit_code);
   add_ci_command(app, exit_code);
   add_testbed_command(app, exit_code);
+  add_mesh_command(app, exit_code);
   add_top_command(app, exit_code);
   add_params_command(app, exit_code);
   add_explain_command(app, exit_code);

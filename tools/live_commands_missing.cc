@@ -9,8 +9,8 @@
 namespace paceline::tools {
 
 void add_live_commands(CLI::App& app, int& exit_code) {
-  for (const char* name : {"tuner", "capture", "replay", "join", "exec", "ci", "testbed", "top",
-                           "params", "explain", "guard", "experiment"}) {
+  for (const char* name : {"tuner", "capture", "replay", "join", "exec", "ci", "testbed", "mesh",
+                           "top", "params", "explain", "guard", "experiment"}) {
     CLI::App* command = app.add_subcommand(name, "not built: tools/quickstart --all builds it");
     command->prefix_command();
     command->callback([name, &exit_code] {

@@ -31,7 +31,7 @@ BELOW_DRIVER = (
     "dataplane/transport/core", "dataplane/transport/interface", "dataplane/fabric/*",
     "dataplane/neighbour",
 )
-BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach/*")
+BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach/*", "dataplane/probing")
 BELOW_TOOLS = BELOW_DRIVER + (
     "dataplane/driver/*", "dataplane/attach/*", "dataplane/service/protocol/control_protocol",
     "control/daemon/api", "control/daemon/api/client", "control/diagnosis", "control/experiment/*",
@@ -148,6 +148,10 @@ MAY_INCLUDE = {
     "dataplane/neighbour": (
         "dataplane/base/*", "dataplane/wire/*", "dataplane/port/port", "dataplane/port/packet",
         "dataplane/port/packet_pool", "dataplane/port/capture/capture",
+    ),
+    # What hosts ask each other: delays, and how their clocks differ. On top of engines, beside their drivers.
+    "dataplane/probing": (
+        "dataplane/base/*", "dataplane/wire/*", "dataplane/transport", "dataplane/transport/interface",
     ),
     "dataplane/driver": BELOW_DRIVER,
     "dataplane/driver/clock": ("dataplane/base/*", "dataplane/port"),
@@ -407,7 +411,7 @@ MAY_INCLUDE = {
         "tools/cli", "tools/host", "tools/run", "tools/task", "tools/task/run", "tools/workload",
     ),
     # Which commands there are, and main().
-    "tools": BELOW_TOOLS + ("tools/cli", "tools/diagnose", "tools/host"),
+    "tools": BELOW_TOOLS + ("tools/cli", "tools/diagnose", "tools/host", "tools/testbed/mesh_command"),
 }
 
 LIBM = (

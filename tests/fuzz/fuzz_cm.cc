@@ -1,14 +1,15 @@
-// libFuzzer target for the connection manager: bytes that arrive as a management datagram, commands
-// as a program writes them, and messages of another machine among the calls of a program, several
-// in a row. The first byte of the input chooses which. It promises that a message that is read is
-// written as it was read, that afterwards every id goes with its channel, and that nothing is kept
-// for a peer for ever.
+// libFuzzer target for the connection manager: bytes that arrive as a management datagram or as a
+// probe, commands as a program writes them, and messages of another machine among the calls of a
+// program, several in a row. The first byte of the input chooses which. It promises that a message
+// that is read is written as it was read, that afterwards every id goes with its channel, and that
+// nothing is kept for a peer for ever.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 
+#include "dataplane/probing/probe_message.h"
 #include "dataplane/service/cm/abi/ucm_commands.h"
 #include "dataplane/service/cm/mad/mad.h"
 
@@ -17,7 +18,13 @@ namespace {
 using namespace paceline;
 using namespace paceline::service::cm;
 
+void check_probe(std::span<const std::byte> input) {
+  const auto probe = probing::read_probe(input);
+  if (probe && probing::read_probe(probing::write_probe(*probe)) != probe) std::abort();
+}
+
 void check_message(std::span<const std::byte> input) {
+  check_probe(input);
   const auto mad = parse_mad(input);
   if (!mad) return;
   const MadBytes bytes = build_mad(*mad);

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::size_t kLongestStatus = 64U << 20U;
 
-// All that is behind a descriptor, from its beginning.
-std::string read_all(int file) {
+}  // namespace
+
+std::string read_long_answer(int file) {
   std::string text;
   std::array<char, 65536> part;
   for (;;) {
@@ -26,8 +27,6 @@ std::string read_all(int file) {
     text.append(part.data(), static_cast<std::size_t>(n));
   }
 }
-
-}  // namespace
 
 ServicePeer service_peer(const std::string& socket, timeval patience) {
   const attach::Descriptor connection = attach::connect_socket(socket, patience);
@@ -70,7 +69,7 @@ ServiceStatus service_status(const std::string& socket) {
       return {{}, std::strerror(reply.header.error), reply.header.error};
     }
   }
-  if (!reply.descriptors.empty()) return {read_all(reply.descriptors.front().get()), {}, 0};
+  if (!reply.descriptors.empty()) return {read_long_answer(reply.descriptors.front().get()), {}, 0};
   return {std::string(reinterpret_cast<const char*>(reply.body.data()), reply.body.size()), {}, 0};
 }
 

@@ -15,6 +15,7 @@
 #include "dataplane/attach/descriptors/descriptor.h"
 #include "dataplane/base/containers/spsc_ring.h"
 #include "dataplane/base/units.h"
+#include "dataplane/probing/datagram_pair.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline::service {
@@ -31,11 +32,8 @@ class ManagementPair {
   using Bell = std::shared_ptr<const attach::Descriptor>;
 
   // `pd`: of nobody else. `bell`: an eventfd, written to when something has arrived.
+  // To be destroyed once its thread has ended.
   ManagementPair(Picos now, transport::Engine& engine, std::uint32_t pd, Bell bell);
-  // Once its thread has ended.
-  ~ManagementPair();
-  ManagementPair(const ManagementPair&) = delete;
-  ManagementPair& operator=(const ManagementPair&) = delete;
 
   // --- between turns ---
   // False: it is lost, because others wait to be sent.
@@ -53,7 +51,6 @@ class ManagementPair {
 
  private:
   static constexpr std::size_t kReceives = 128;
-  static constexpr std::size_t kSlotBytes = transport::kGrhBytes + kDatagramBytes;
   static constexpr std::size_t kMostHandles = 64;
   struct Handle {
     transport::QpPath path{};
@@ -61,22 +58,13 @@ class ManagementPair {
     std::uint64_t used = 0;  // the later, the greater
   };
 
-  std::byte* slot(std::uint64_t index) { return memory_.data() + index * kSlotBytes; }
-  void post(Picos now, std::uint64_t index);
-  bool pass_on(const transport::Completion& completion);
+  bool pass_on(const probing::DatagramPair::Arrival& from);
   // nullptr: all are in use.
   Handle* handle_to(Picos now, const transport::QpPath& path);
 
   transport::Engine& engine_;
-  std::uint32_t pd_;
+  probing::DatagramPair pair_;
   Bell bell_;
-  Picos now_{0};
-  std::vector<std::byte> memory_;
-  std::uint32_t key_;
-  transport::CompletionQueue sent_{kReceives};  // failures alone
-  transport::CompletionQueue received_{kReceives};
-  transport::ReceiveQueue receives_{kReceives, transport::ReceiveSharing::owned};
-  std::uint32_t number_;
   std::vector<Handle> handles_;
   std::uint64_t uses_ = 0;
   SpscRing<Arrival> arrivals_{kReceives};

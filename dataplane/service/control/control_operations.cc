@@ -253,6 +253,9 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
       errors = outcome.errors;
       if (errors.empty()) out = changed_nics(congestion_, outcome, std::move(out));
     };
+    const auto add = [&](const Json& members) {
+      if (errors.empty()) out.update(members);
+    };
     switch (request.op) {
       case ControlOp::hello:
         out = hello(service_, congestion_, attach_socket_, std::move(out));
@@ -336,6 +339,15 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
         out["links"] = links;
         break;
       }
+      case ControlOp::probe_open:
+        add(probes_.open(client, request.probe, errors));
+        break;
+      case ControlOp::probe_begin:
+        add(probes_.begin(client, request.probe, errors));
+        break;
+      case ControlOp::probes:
+        add(probes_.figures(client, errors));
+        break;
     }
   }
   const bool ok = errors.empty();

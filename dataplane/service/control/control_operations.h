@@ -9,6 +9,7 @@
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/service/congestion/congestion_controller.h"
 #include "dataplane/service/control/capture_controller.h"
+#include "dataplane/service/control/probe_controller.h"
 #include "dataplane/service/protocol/control_request.h"
 #include "dataplane/service/workers/service.h"
 
@@ -30,12 +31,16 @@ class ControlOperations {
         congestion_(controller),
         attach_socket_(std::move(attach_socket)),
         status_(std::move(status)),
-        captures_(service) {}
+        captures_(service),
+        probes_(service) {}
 
   // `client`: who asks, where it is one that can go away.
   ControlAnswer answer(std::string_view text, const ControlClient& client = {});
   // Its connection has ended: so does what it had for itself.
-  void gone(const ControlClient& client) { captures_.end_all_of(client); }
+  void gone(const ControlClient& client) {
+    captures_.end_all_of(client);
+    probes_.end_all_of(client);
+  }
   // To somebody who may ask nothing.
   static std::string refuse(const std::string& why);
 
@@ -48,6 +53,7 @@ class ControlOperations {
   std::string attach_socket_;
   std::function<std::string()> status_;
   CaptureController captures_;
+  ProbeController probes_;
 };
 
 }  // namespace paceline::service

@@ -58,6 +58,22 @@
 //                (its port 1), or as `link` of an [[event]]; action and direction as there, or
 //                "clear". All events, or none.
 //
+//   probe_open   {clocks?: [{nic, offset_ns?, drift_ppb?, jump_ns?, jump_after_us?}]} -> nics:
+//                [{name, address, qp_number, qkey}]. Each NIC gets a queue pair for probes, until
+//                the connection ends; one connection at a time. clocks: NICs whose clocks are off,
+//                for tests.
+//   probe_begin  {session, peers: [{address, qp_number, qkey}], rate?: probes a second of a pair of
+//                NICs (20), share?: of a link's rate (0.001), at most 0.01, paths?: source ports
+//                (1), class? (3)} -> interval_us. From then on every NIC probes all peers but
+//                itself, and answers them alone. Once for each connection. `peers` may be of other
+//                services.
+//   probes       {} -> nics: [{name, address, refused, clock: {now_ns, raw_ns}, peers: [{address,
+//                sent, answered, lost, fabric_ns, host_ns, there_ns, back_ns: {p50, p99} or null,
+//                offset_ns, drift_ppb, uncertainty_ns, clock_probes, clock_restarts, paths: [{port,
+//                sent, answered, lost, fabric_ns}]}]}]. Of the latest 512 probes of a pair at most.
+//                there: from the NIC to the peer; offset: what the peer's clock shows less what the
+//                NIC's does. raw_ns: CLOCK_MONOTONIC_RAW at the same moment as now_ns.
+//
 // An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if
 // given), which is loaded as by load_plugin, also in a dry run: only the plug-in has its table.
 //

@@ -27,11 +27,11 @@ constexpr double kMostName = 63;
 constexpr double kMostPath = 4096;
 constexpr double kMostId = 9007199254740991.0;  // what every JSON reader keeps
 constexpr double kMostClusters = telemetry::kMostClusters;
-constexpr EnumTexts<16> kOps{"hello",       "telemetry", "status",  "parameters",
-                             "configure",   "trial",     "use_arm", "renew",
-                             "end_trial",   "trials",    "guard",   "clear_guard",
-                             "load_plugin", "plugins",   "capture", "fault"};
-static_assert(kOps.size() == static_cast<std::size_t>(ControlOp::fault) + 1);
+constexpr EnumTexts<19> kOps{"hello", "telemetry",   "status",      "parameters", "configure",
+                             "trial", "use_arm",     "renew",       "end_trial",  "trials",
+                             "guard", "clear_guard", "load_plugin", "plugins",    "capture",
+                             "fault", "probe_open",  "probe_begin", "probes"};
+static_assert(kOps.size() == static_cast<std::size_t>(ControlOp::probes) + 1);
 constexpr double kMostFaults = 512;  // of one request
 constexpr double kMostFaultUs = 3.6e9;
 constexpr EnumTexts<9> kFaultActions{"down",    "up",        "rate",    "delay", "loss",
@@ -51,6 +51,10 @@ Field whole_field(std::string name, bool required, double least, double most) {
 }
 Field limit_field(std::string name, double most) {
   return {.name = std::move(name), .type = FieldType::number, .most = most, .or_null = true};
+}
+
+Field number_field(std::string name, double least, double most) {
+  return {.name = std::move(name), .type = FieldType::number, .least = least, .most = most};
 }
 
 std::vector<Field> change_fields(std::vector<Field> fields = {}) {
@@ -81,9 +85,6 @@ std::vector<Field> trial_fields() {
 }
 
 std::vector<Field> fault_fields() {
-  const auto number = [](std::string name, double least, double most) {
-    return Field{.name = std::move(name), .type = FieldType::number, .least = least, .most = most};
-  };
   return {{.name = "events",
            .type = FieldType::list,
            .required = true,
@@ -94,12 +95,44 @@ std::vector<Field> fault_fields() {
                           {.name = "action",
                            .required = true,
                            .one_of = {kFaultActions.begin(), kFaultActions.end()}},
-                          number("rate_mbps", 1, 3.2e6),
-                          number("delay_ns", 1, 1e9),
-                          number("probability", 0, 1),
+                          number_field("rate_mbps", 1, 3.2e6),
+                          number_field("delay_ns", 1, 1e9),
+                          number_field("probability", 0, 1),
                           {.name = "direction", .one_of = {kDirections.begin(), kDirections.end()}},
-                          number("after_us", 0, kMostFaultUs),
-                          number("for_us", 1e-6, kMostFaultUs)}}}}};
+                          number_field("after_us", 0, kMostFaultUs),
+                          number_field("for_us", 1e-6, kMostFaultUs)}}}}};
+}
+
+std::vector<Field> probe_open_fields() {
+  constexpr double kMostOffset = 1e18;
+  return {
+      {.name = "clocks",
+       .type = FieldType::list,
+       .least = 1,
+       .most = kMostProbePeers,
+       .of = {{.type = FieldType::object,
+               .of = {text_field("nic", true), number_field("offset_ns", -kMostOffset, kMostOffset),
+                      number_field("drift_ppb", -500'000, 500'000),
+                      number_field("jump_ns", -kMostOffset, kMostOffset),
+                      number_field("jump_after_us", 0, kMostFaultUs)}}}}};
+}
+
+std::vector<Field> probe_begin_fields() {
+  constexpr double kMost24 = 0xFF'FFFF;
+  constexpr double kMost31 = 0x7FFF'FFFF;
+  return {whole_field("session", true, 0, kMost31),
+          {.name = "peers",
+           .type = FieldType::list,
+           .required = true,
+           .least = 1,
+           .most = kMostProbePeers,
+           .of = {{.type = FieldType::object,
+                   .of = {text_field("address", true), whole_field("qp_number", true, 1, kMost24),
+                          whole_field("qkey", true, 0, kMost31)}}}},
+          number_field("rate", 0.01, 1e5),
+          number_field("share", 1e-9, kMostProbeShare),
+          whole_field("paths", false, 1, kMostProbePaths),
+          whole_field("class", false, 0, kControlClass - 1)};
 }
 
 // The members of each operation, beside schema, id and op; in the order of ControlOp.
@@ -131,6 +164,9 @@ const std::array<std::vector<Field>, kOps.size()>& operations() {
       {text_field("nic", true), whole_field("bytes", false, kLeastCaptureBytes, kMostCaptureBytes),
        whole_field("snap", false, kLeastCaptureSnap, kMostCaptureSnap)},
       fault_fields(),
+      probe_open_fields(),
+      probe_begin_fields(),
+      {},
   }};
   return all;
 }
@@ -253,6 +289,33 @@ void take_faults(const ParsedJson& object, ControlRequest& out, std::vector<std:
   }
 }
 
+void take_clocks(const ParsedJson& object, ControlRequest& out) {
+  const auto clocks = object.find("clocks");
+  if (clocks == object.end()) return;
+  for (const ParsedJson& from : *clocks) {
+    ClockFault& clock = out.probe.clocks.emplace_back();
+    take(from, "nic", clock.nic);
+    take(from, "offset_ns", clock.offset_ns);
+    take(from, "drift_ppb", clock.drift_ppb);
+    take(from, "jump_ns", clock.jump_ns);
+    take(from, "jump_after_us", clock.jump_after_us);
+  }
+}
+
+void take_probes(const ParsedJson& object, ControlRequest& out) {
+  take(object, "session", out.probe.session);
+  take(object, "rate", out.probe.rate);
+  take(object, "share", out.probe.share);
+  take(object, "paths", out.probe.paths);
+  take(object, "class", out.probe.traffic_class);
+  for (const ParsedJson& from : object.at("peers")) {
+    ProbeTarget& peer = out.probe.peers.emplace_back();
+    take(from, "address", peer.address);
+    take(from, "qp_number", peer.qp_number);
+    take(from, "qkey", peer.qkey);
+  }
+}
+
 void take_members(const ParsedJson& object, ControlRequest& out, std::vector<std::string>& errors) {
   take(object, "name", out.name);
   take(object, "nics", out.nics);
@@ -277,6 +340,10 @@ void take_members(const ParsedJson& object, ControlRequest& out, std::vector<std
       return take(object, "snap", out.snap);
     case ControlOp::fault:
       return take_faults(object, out, errors);
+    case ControlOp::probe_open:
+      return take_clocks(object, out);
+    case ControlOp::probe_begin:
+      return take_probes(object, out);
     default:
       return;  // has none, or those above
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/base/units.h"
 #include "dataplane/config/congestion_change.h"
 #include "dataplane/config/link_fault.h"
 #include "dataplane/port/capture/capture_ring.h"
@@ -34,7 +35,36 @@ enum class ControlOp : std::uint8_t {
   plugins,
   capture,
   fault,
+  probe_open,
+  probe_begin,
+  probes,
 };
+
+// A clock that is off, for tests of what compares clocks.
+struct ClockFault {
+  std::string nic;
+  double offset_ns = 0;
+  double drift_ppb = 0;
+  double jump_ns = 0;
+  double jump_after_us = 0;
+};
+struct ProbeTarget {
+  std::string address;
+  std::uint32_t qp_number = 0;
+  std::uint32_t qkey = 0;
+};
+struct ProbeRequest {
+  std::vector<ClockFault> clocks;
+  std::uint32_t session = 0;
+  std::vector<ProbeTarget> peers;
+  double rate = 20;      // probes a second of a pair of NICs, at most
+  double share = 0.001;  // of a link's rate, at most
+  std::uint32_t paths = 1;
+  std::uint32_t traffic_class = kDefaultDataClass;
+};
+inline constexpr double kMostProbeShare = 0.01;
+inline constexpr std::uint32_t kMostProbePaths = 64;
+inline constexpr std::uint32_t kMostProbePeers = 512;
 
 struct ControlRequest {
   std::uint64_t id = 0;
@@ -50,6 +80,7 @@ struct ControlRequest {
   std::uint64_t ring_bytes = kUsualCaptureBytes;
   std::uint32_t snap = kMostCaptureSnap;
   std::vector<config::LinkFault> faults;
+  ProbeRequest probe;
   GuardLimits guard;
   std::uint32_t hold_ms = 0;
   std::uint8_t arm = 0;

@@ -146,6 +146,17 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   return busy;
 }
 
+bool ServiceWorker::probe(Picos now) {
+  bool posted = false;
+  for (std::size_t nic = 0; nic < probes_.size(); ++nic) {
+    if (!probes_[nic]->poll(now)) continue;
+    nics_->touch(nic);
+    posted = true;
+  }
+  work_pending_ |= posted;
+  return posted;
+}
+
 void ServiceWorker::report_events() {
   std::array<transport::AsyncEvent, 16> events;
   for (std::size_t nic = 0; nic < nics_->size(); ++nic) {
@@ -182,17 +193,19 @@ Picos ServiceWorker::next_deadline(Picos now) const {
   for (const WorkerSession* session : sessions_) {
     next = earlier(next, session->next_deadline(now));
   }
+  for (const auto& end : probes_) next = earlier(next, end->next_deadline());
   return next;
 }
 
 struct ServiceWorker::Body : LoopBody {
-  explicit Body(ServiceWorker& of) : worker(of) {}
+  Body(ServiceWorker& of, const TscClock& time) : worker(of), clock(time) {}
 
   bool on_turn(Picos now, Picos gap) {
     // A span with a gap is not counted: which part of it was work is unknown.
     if (worked && gap.count == 0) worker.add_busy(now - before);
     before = now;
     worked = worker.turn(now, gap);
+    if (!worker.probes_.empty()) worked |= worker.probe(clock.now());
     return worked;
   }
   Picos next_deadline(Picos now) const { return worker.next_deadline(now); }
@@ -201,6 +214,7 @@ struct ServiceWorker::Body : LoopBody {
   void awake() { worker.page().asleep.store(0, std::memory_order_relaxed); }
 
   ServiceWorker& worker;
+  const TscClock& clock;
   Picos before{0};
   bool worked = false;
 };
@@ -211,9 +225,10 @@ void ServiceWorker::run() {
   const TscClock clock = TscClock::calibrated();
   nics_->use_clock(clock.poll_clock());
   ticks_per_pico_.store(clock.frequency() * 1e-12, std::memory_order_relaxed);
-  Body body(*this);
+  Body body(*this, clock);
   loop_.run(clock, body, stop_);
   tasks_.refuse();
+  probes_.clear();
   nics_->use_clock({});
   nics_->leave_thread();
 }

@@ -22,6 +22,7 @@
 #include "dataplane/attach/shared_memory.h"
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/driver/loop/run_loop.h"
+#include "dataplane/probing/probe_end.h"
 #include "dataplane/service/adapters/management_pair.h"
 #include "dataplane/service/adapters/worker_session.h"
 #include "dataplane/service/limits/service_settings.h"
@@ -84,6 +85,12 @@ class ServiceWorker {
   void open_management(Picos now, std::uint32_t pd, const ManagementPair::Bell& bell);
   // Empty before that. Else by NIC.
   std::span<const std::unique_ptr<ManagementPair>> management() const { return management_; }
+  // What its NIC instances probe others by, and are probed by: one each, or none. Until it is
+  // replaced, by an empty list at the end.
+  void use_probes(std::vector<std::unique_ptr<probing::ProbeEnd>> ends) {
+    probes_ = std::move(ends);
+  }
+  std::span<const std::unique_ptr<probing::ProbeEnd>> probes() const { return probes_; }
   // Other congestion control for one of its NICs, with effect from the turn that follows; messages
   // posted from then on are of the epoch.
   void reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
@@ -105,6 +112,7 @@ class ServiceWorker {
   struct Body;
   void run();
   void sleep(Picos time);
+  bool probe(Picos now);
   void report_events();
   void report_links();
   void begin_in_force(std::size_t nic, const NicInForce& in_force);
@@ -130,6 +138,7 @@ class ServiceWorker {
   std::size_t first_session_ = 0;
   std::vector<PairTable> pairs_;                             // by NIC
   std::vector<std::unique_ptr<ManagementPair>> management_;  // by NIC, or none
+  std::vector<std::unique_ptr<probing::ProbeEnd>> probes_;   // likewise
   std::vector<std::atomic<bool>> up_;
   std::uint64_t link_changes_ = 0;  // those that up_ has
   std::vector<telemetry::NicMeter> meters_;

@@ -203,7 +203,10 @@ std::pair<double, double> TestbedEvidence::load_of(const Pair& pair, Picos from,
 Evidence TestbedEvidence::finish() {
   Evidence out;
   describe_fabric(*testbed_.scenario, {}, plan_.fabric, out);
-  for (std::size_t nic = 0; nic < names_.size(); ++nic) out.nics[nic].name = names_[nic];
+  for (std::size_t nic = 0; nic < names_.size(); ++nic) {
+    out.nics[nic].name = names_[nic];
+    out.nics[nic].windows.resize(ends_.size());  // the service does not count pauses by NIC
+  }
   out.until = ends_.empty() ? Picos{0} : ends_.back();
   out.window_ends = ends_;
   out.slowness.assign(nics() * nics(), 0);

@@ -1,0 +1,106 @@
+// How far another host's clock is ahead of ours, and how fast it runs away, from probes and their
+// answers. Nothing arrives before it was sent, so a probe (sent by our clock, received by theirs)
+// bounds the offset from above, and an answer bounds it from below. Least delays bound it best, and
+// queues only add to delays: a line is fitted below all of the first and one above all of the
+// second (least delays as in S. Moon, P. Skelly and D. Towsley, "Estimation and removal of clock
+// skew from network delay measurements", INFOCOM 1999; both ways at once as in Y. Geng et al.,
+// "Exploiting a natural network effect for scalable, fine-grained clock synchronization", NSDI
+// 2018). The lines are parallel; their slope is that of the way with fewer queues. The clock is
+// taken to be halfway, which is exact where the least delays of both ways are equal. Reads no
+// clock; a plain value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/probing/lower_hull.h"
+
+namespace paceline::probing {
+
+// Four readings of clocks: ours, theirs, theirs, ours.
+struct ProbeTimes {
+  Nanos sent{};
+  Nanos received{};
+  Nanos answered{};
+  Nanos returned{};
+};
+
+// A line through time: what their clock shows less what ours shows.
+struct ClockReading {
+  Nanos origin{};            // by our clock
+  std::int64_t base = 0;     // ns, at the origin
+  double offset = 0;         // ns beyond that, at the origin
+  double drift = 0;          // per ns of our clock
+  double least_one_way = 0;  // ns: half of the least round trip; no clock is further off than that
+  std::uint64_t probes = 0;  // that it rests on
+  std::uint64_t restarts = 0;
+
+  // In ns; `at` by our clock.
+  double offset_at(Nanos at) const;
+  // The delay of a packet from us to them, in ns, and of one from them to us.
+  double one_way_there(const ProbeTimes& times) const;
+  double one_way_back(const ProbeTimes& times) const;
+};
+
+class ClockEstimate {
+ public:
+  // No clock is taken to run away by more than this.
+  static constexpr double kMostDrift = 500e-6;
+  // Before anything is known: two quartz clocks differ by about that.
+  static constexpr double kUsualDrift = 100e-6;
+
+  // Probes must come in the order in which they were sent; others are left out.
+  void add(const ProbeTimes& times);
+  // Nothing before the first probe.
+  std::optional<ClockReading> reading() const;
+  // Clocks that were set: what came before counts no more.
+  std::uint64_t restarts() const { return restarts_; }
+
+ private:
+  // Two stretches of so long are kept: the one that grows, and the one before.
+  static constexpr double kStretch = 8e9;
+  static constexpr std::size_t kMostCorners = 256;
+  // So many probes in a row that no delay explains.
+  static constexpr unsigned kJumps = 3;
+  static constexpr std::uint64_t kTrusted = 16;  // probes until such are looked for
+
+  // Of one way, in ns from origin and base: a bound on the offset for each probe.
+  struct Bounds {
+    LowerHull hull;
+    double sum_x = 0;
+    double sum_y = 0;
+    double count = 0;
+
+    void add(LowerHull::Point p);
+    void append(const Bounds& later);
+  };
+  struct Slope {
+    double value = 0;
+    double weight = 0;  // one over its variance
+  };
+
+  void restart(const ProbeTimes& times);
+  void solve();
+  static Slope slope_of(const Bounds& bounds);
+  bool contradicts(double x, double above, double below) const;
+
+  Nanos origin_{};
+  std::int64_t base_ = 0;
+  // `above`: theirs when received less ours when sent. `below`: of the answer, with the sign turned
+  // so that it is a bound from above, too.
+  Bounds above_;
+  Bounds below_;
+  Bounds above_before_;
+  Bounds below_before_;
+  double stretch_begin_ = 0;
+  double offset_ = 0;
+  double drift_ = 0;
+  double gap_ = 0;
+  std::uint64_t probes_ = 0;
+  std::uint64_t restarts_ = 0;
+  unsigned contradictions_ = 0;
+};
+
+}  // namespace paceline::probing

@@ -1,0 +1,97 @@
+// What one NIC has while it is probed from, and probed: its queue pair, whom it may answer, what it
+// asks, and the clock by which it tells times. For the engine's thread; what is not marked
+// allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/probing/datagram_pair.h"
+#include "dataplane/probing/host_clock.h"
+#include "dataplane/probing/probe_message.h"
+#include "dataplane/probing/prober.h"
+#include "dataplane/transport/engine.h"
+
+namespace paceline::probing {
+
+// Another NIC with a ProbeEnd.
+struct ProbePeer {
+  transport::QpPath path;  // its class and source port are not looked at
+  std::uint32_t qp_number = 0;
+  std::uint32_t qkey = 0;
+};
+
+class ProbeEnd {
+ public:
+  // The source port of path i is that plus i.
+  static constexpr std::uint16_t kFirstPort = 0xC000;
+  static constexpr std::uint16_t kMostPaths = 64;
+
+  // --- control operations: may allocate ---
+  // `pd`: of nobody else. `qkey`: a secret, which peers are told.
+  ProbeEnd(Picos now, transport::Engine& engine, std::uint32_t pd, std::uint32_t qkey,
+           const HostClock& clock);
+  ~ProbeEnd();
+  ProbeEnd(const ProbeEnd&) = delete;
+  ProbeEnd& operator=(const ProbeEnd&) = delete;
+
+  // 0: the engine has no more queue pairs.
+  std::uint32_t qp_number() const { return pair_->number(); }
+  std::uint32_t qkey() const { return pair_->qkey(); }
+  // From now on probes these, and answers them alone. `plan.peers` is not looked at. Once.
+  void begin(Picos now, const ProbePlan& plan, std::span<const ProbePeer> peers,
+             std::uint8_t traffic_class);
+  const Prober* prober() const { return prober_ ? &*prober_ : nullptr; }
+  const HostClock& clock() const { return clock_; }
+  // Came from no peer, or is no probe, or could not be answered.
+  std::uint64_t refused() const { return refused_; }
+
+  // --- the data path ---
+  // Sends what is due and takes what came, which is said to have come now: the time is read after
+  // the engine's poll. True when the engine has got something to send: it is polled next, at this
+  // time or later.
+  bool poll(Picos now);
+  Picos next_deadline() const { return prober_ ? prober_->next_deadline() : kNever; }
+
+ private:
+  // Every second message is in the class in which clocks are compared.
+  static constexpr std::size_t kClasses = 2;
+  static constexpr std::uint16_t kAtOnce = 512;
+  struct Known {
+    ProbePeer peer;
+    std::vector<std::uint32_t> handles;  // by class, then path
+  };
+  // An answer under way: what to say when it has left.
+  struct Answer {
+    std::uint32_t peer = 0;
+    ProbeMessage message;
+    bool in_use = false;
+  };
+  static constexpr std::uint64_t kSilent = std::uint64_t{1} << 62;  // wr_ids of no interest
+  static constexpr std::uint64_t kAnswer = std::uint64_t{1} << 32;  // ...and of answers, plus place
+
+  bool send(Picos now, std::uint32_t to, const ProbeMessage& message, std::uint64_t wr_id);
+  bool answer(Picos now, std::uint32_t to, const ProbeMessage& probe);
+  bool has_left(Picos now, const transport::Completion& completion);
+  bool take(Picos now, const DatagramPair::Arrival& arrival);
+  bool send_due(Picos now);
+
+  transport::Engine& engine_;
+  HostClock clock_;
+  Picos now_;
+  std::optional<DatagramPair> pair_;
+  std::vector<Known> peers_;
+  std::unordered_map<wire::IpAddress, std::uint32_t, wire::IpAddressHash> by_address_;
+  std::optional<Prober> prober_;
+  std::array<Answer, kAtOnce> answers_{};
+  std::size_t last_answer_ = 0;
+  std::uint64_t refused_ = 0;
+};
+
+}  // namespace paceline::probing

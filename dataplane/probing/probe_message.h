@@ -1,0 +1,38 @@
+// What a probe and its answers say: datagrams of 64 bytes, all of the same length, so that both
+// ways take the same time on a wire. The answer comes back at once; when it left is known only
+// then, so a second one says that.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "dataplane/base/units.h"
+
+namespace paceline::probing {
+
+enum class ProbeKind : std::uint8_t { probe = 1, answer = 2, times = 3 };
+
+struct ProbeMessage {
+  ProbeKind kind = ProbeKind::probe;
+  // Of the class that clocks are compared in, not that which is measured.
+  bool for_clock = false;
+  std::uint16_t path = 0;
+  std::uint32_t session = 0;   // of who asks: what is left of an earlier one is ignored
+  std::uint32_t sequence = 0;  // of the probe
+  // times: by the clock of who answers.
+  Nanos received{};
+  Nanos answered{};
+
+  friend bool operator==(const ProbeMessage&, const ProbeMessage&) = default;
+};
+
+inline constexpr std::size_t kProbeBytes = 64;
+
+std::array<std::byte, kProbeBytes> write_probe(const ProbeMessage& message);
+// Nothing: it is none.
+std::optional<ProbeMessage> read_probe(std::span<const std::byte> bytes);
+
+}  // namespace paceline::probing

@@ -1,0 +1,311 @@
+#include "tools/testbed/mesh_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dataplane/config/toml/quantity.h"
+#include "dataplane/service/protocol/control_protocol.h"
+#include "tools/cli/cli.h"
+#include "tools/service_link/control_request.h"
+#include "tools/service_link/runtime_folder.h"
+#include "tools/service_link/service_absence.h"
+#include "tools/service_link/service_request.h"
+#include "tools/testbed/mesh_text.h"
+
+namespace paceline::tools {
+
+namespace {
+
+using MeshJson = nlohmann::ordered_json;
+
+constexpr std::size_t kUsuallyListed = 40;
+
+struct MeshOptions {
+  std::vector<std::string> names;
+  std::vector<std::string> sockets;
+  std::vector<std::string> clocks;
+  double seconds = 3;
+  double rate = 20;
+  double share = 0.001;
+  unsigned paths = 1;
+  unsigned traffic_class = 3;
+  bool all = false;
+  bool json = false;
+};
+
+struct MeshService {
+  std::string label;  // in front of its NICs' names, where there are several services
+  std::string socket;
+  std::string start;  // the options to start it with
+  ControlConnection connection;
+  std::vector<std::string> nics;
+};
+
+// "1ms", "-20us": in ns.
+double signed_time(const std::string& text, const std::string& clock,
+                   std::vector<std::string>& errors) {
+  const bool sign = text.starts_with('-') || text.starts_with('+');
+  const auto time = config::parse_time(sign ? std::string_view(text).substr(1) : text);
+  if (!time.ok()) errors.push_back(fmt::format("--clock {}: {}: {}", clock, text, time.error));
+  const double ns = static_cast<double>(time.value.count) * 1e-3;
+  return text.starts_with('-') ? -ns : ns;
+}
+
+// "h1=1ms,50ppm,-20us@2s"
+MeshJson clock_of(const std::string& clock, std::vector<std::string>& errors) {
+  const std::size_t equals = clock.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    errors.push_back(fmt::format(
+        "--clock {}: expected NIC=OFFSET, DRIFTppm or JUMP@AFTER, with commas between", clock));
+    return {};
+  }
+  MeshJson out{{"nic", clock.substr(0, equals)}};
+  for (std::size_t from = equals + 1; from <= clock.size();) {
+    const std::size_t comma = std::min(clock.find(',', from), clock.size());
+    const std::string part = clock.substr(from, comma - from);
+    from = comma + 1;
+    const std::size_t at = part.find('@');
+    if (part.ends_with("ppm")) {
+      const bool minus = part.starts_with('-');
+      const std::size_t sign = minus || part.starts_with('+') ? 1 : 0;
+      const auto ppm = config::parse_in_unit(part.substr(sign, part.size() - 3 - sign), "1");
+      if (!ppm.ok()) errors.push_back(fmt::format("--clock {}: {}: {}", clock, part, ppm.error));
+      out["drift_ppb"] = (minus ? -1e3 : 1e3) * ppm.value;
+    } else if (at != std::string::npos) {
+      out["jump_ns"] = signed_time(part.substr(0, at), clock, errors);
+      out["jump_after_us"] = signed_time(part.substr(at + 1), clock, errors) * 1e-3;
+    } else {
+      out["offset_ns"] = signed_time(part, clock, errors);
+    }
+  }
+  return out;
+}
+
+// The answer, long or short; nothing: it was reported, and `code` says how that ends.
+std::optional<MeshJson> ask(MeshService& service, const MeshJson& request, int& code) {
+  const auto answer = service.connection.ask(request);
+  if (answer.code != 0) {
+    fmt::print(
+        stderr, "paceline: error: {}\n",
+        service_absence(service.socket, answer.code, std::strerror(answer.code), service.start));
+    code = kExitFailed;
+    return std::nullopt;
+  }
+  if (!answer.errors.empty()) {
+    report_errors(answer.errors);
+    code = kExitFailed;
+    return std::nullopt;
+  }
+  if (!answer.body.contains("bytes") || answer.descriptors.empty()) return MeshJson(answer.body);
+  MeshJson whole =
+      MeshJson::parse(read_long_answer(answer.descriptors.front().get()), nullptr, false);
+  if (whole.is_object()) return whole;
+  report_errors({service.socket + ": its answer is no JSON object"});
+  code = kExitFailed;
+  return std::nullopt;
+}
+
+class Mesh {
+ public:
+  explicit Mesh(const MeshOptions& options) : options_(options) {}
+
+  int run() {
+    std::vector<std::string> errors;
+    std::vector<MeshJson> clocks;
+    for (const std::string& clock : options_.clocks) clocks.push_back(clock_of(clock, errors));
+    if (!errors.empty()) return report_errors(errors);
+    int code = kExitGood;
+    if (!connect(code) || !open(clocks, code) || !begin(code)) return code;
+    const Interrupt interrupt;
+    const double from = wall_seconds();
+    while (wall_seconds() - from < options_.seconds && !Interrupt::flag()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    mesh_["seconds"] = wall_seconds() - from;
+    if (!collect(code)) return code;
+    if (options_.json) {
+      fmt::print("{}\n", mesh_.dump(2, ' ', true, MeshJson::error_handler_t::replace));
+    } else {
+      fmt::print("{}", mesh_text(mesh_, options_.all ? mesh_["pairs"].size() : kUsuallyListed));
+    }
+    if (Interrupt::flag()) return kExitInterrupted;
+    if (answered_ != 0 || mesh_["pairs"].empty()) return kExitGood;
+    report_errors({"no probe was answered"});
+    return kExitFailed;
+  }
+
+ private:
+  bool connect(int& code) {
+    std::vector<std::pair<std::string, std::string>> places;  // label, socket
+    for (const std::string& name : options_.names) places.emplace_back(name, service_socket(name));
+    for (const std::string& socket : options_.sockets) places.emplace_back(socket, socket);
+    if (places.empty()) places.emplace_back(kDefaultTestbed, service_socket(kDefaultTestbed));
+    for (const auto& [label, socket] : places) {
+      MeshService& service = services_.emplace_back();
+      service.label = places.size() > 1 ? label + ":" : "";
+      service.socket = service::control_socket_beside(socket);
+      service.start = options_to_start(label == socket ? kDefaultTestbed : label, socket);
+      const int error = service.connection.open(service.socket);
+      if (error != 0) {
+        fmt::print(stderr, "paceline: error: {}\n",
+                   service_absence(service.socket, error, std::strerror(error), service.start));
+        code = kExitFailed;
+        return false;
+      }
+      const auto hello = ask(service, {{"op", "hello"}}, code);
+      if (!hello) return false;
+      for (const MeshJson& nic : hello->at("nics")) service.nics.push_back(nic.at("name"));
+    }
+    return true;
+  }
+
+  // A clock belongs to the first service that has a NIC of this name.
+  bool open(std::vector<MeshJson> clocks, int& code) {
+    for (MeshService& service : services_) {
+      MeshJson request{{"op", "probe_open"}};
+      for (MeshJson& clock : clocks) {
+        const bool here =
+            clock.is_object() && std::find(service.nics.begin(), service.nics.end(),
+                                           clock.value("nic", "")) != service.nics.end();
+        if (here) request["clocks"].push_back(std::exchange(clock, nullptr));
+      }
+      const auto opened = ask(service, request, code);
+      if (!opened) return false;
+      for (const MeshJson& nic : opened->at("nics")) {
+        const std::string name = service.label + nic.value("name", "");
+        names_[nic.value("address", "")] = name;
+        mesh_["nics"].push_back(name);
+        peers_.push_back({{"address", nic.at("address")},
+                          {"qp_number", nic.at("qp_number")},
+                          {"qkey", nic.at("qkey")}});
+      }
+    }
+    for (const MeshJson& clock : clocks) {
+      if (clock.is_null()) continue;
+      code = report_errors({fmt::format("--clock: there is no NIC {}", clock.value("nic", ""))});
+      return false;
+    }
+    if (names_.size() == peers_.size()) return true;
+    code = report_errors({"two NICs have the same address: these testbeds are not one network"});
+    return false;
+  }
+
+  bool begin(int& code) {
+    std::random_device random;
+    const MeshJson request{{"op", "probe_begin"},
+                           {"session", random() & 0x7FFF'FFFFU},
+                           {"peers", peers_},
+                           {"rate", options_.rate},
+                           {"share", options_.share},
+                           {"paths", options_.paths},
+                           {"class", options_.traffic_class}};
+    for (MeshService& service : services_) {
+      const auto begun = ask(service, request, code);
+      if (!begun) return false;
+      mesh_["interval_us"] = begun->at("interval_us");
+    }
+    mesh_["class"] = options_.traffic_class;
+    mesh_["paths"] = options_.paths;
+    return true;
+  }
+
+  bool collect(int& code) {
+    mesh_["clocks"] = mesh_["pairs"] = MeshJson::array();
+    for (MeshService& service : services_) {
+      const auto got = ask(service, {{"op", "probes"}}, code);
+      if (!got) return false;
+      for (const MeshJson& nic : got->at("nics")) {
+        const std::string from = service.label + nic.value("name", "");
+        MeshJson clock = nic.at("clock");
+        clock["nic"] = from;
+        mesh_["clocks"].push_back(std::move(clock));
+        for (const MeshJson& peer : nic.at("peers")) {
+          MeshJson pair{{"from", from}, {"to", names_[peer.value("address", "")]}};
+          pair.update(peer);
+          pair.erase("address");
+          answered_ += peer.value("answered", std::uint64_t{0});
+          mesh_["pairs"].push_back(std::move(pair));
+        }
+      }
+    }
+    return true;
+  }
+
+  const MeshOptions& options_;
+  std::vector<MeshService> services_;
+  std::map<std::string, std::string> names_;  // by address
+  MeshJson peers_ = MeshJson::array();
+  MeshJson mesh_{{"schema", 1}, {"kind", "paceline mesh"}, {"nics", MeshJson::array()}};
+  std::uint64_t answered_ = 0;
+};
+
+}  // namespace
+
+void add_mesh_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<MeshOptions>();
+  CLI::App* const command = app.add_subcommand(
+      "mesh", "Probe between all NICs of running testbeds: delays, losses and clocks of each pair");
+  command
+      ->add_option("--name", options->names,
+                   "a testbed, as given to `paceline testbed up` (repeatable; default: default)")
+      ->allow_extra_args(false);
+  command->add_option("--socket", options->sockets, "a service by its socket (repeatable)")
+      ->allow_extra_args(false);
+  command->add_option("--seconds", options->seconds, "how long")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command->add_option("--rate", options->rate, "probes a second of each pair, at most")
+      ->check(CLI::Range(0.01, 1e5))
+      ->capture_default_str();
+  command->add_option("--share", options->share, "of a link's rate for probes and answers, at most")
+      ->check(CLI::Range(1e-9, 0.01))
+      ->capture_default_str();
+  command->add_option("--paths", options->paths, "UDP source ports to take in turn, from 49152 on")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command->add_option("--class", options->traffic_class, "traffic class that is measured")
+      ->check(CLI::Range(0, 6))
+      ->capture_default_str();
+  command
+      ->add_option("--clock", options->clocks,
+                   "let the clock of a NIC be off, to see what is found: h1=1ms,50ppm sets it 1 ms "
+                   "ahead and 50 ppm fast, h1=-20us@2s sets it back after 2 s (repeatable)")
+      ->type_name("NIC=OFF")
+      ->allow_extra_args(false);
+  command->add_flag("--all", options->all, "list all pairs, not only the slowest");
+  command->add_flag("--json", options->json, "everything, with each path, for machines");
+  command->footer(
+      "A probe is a datagram of 64 bytes in the class of data. The far NIC's service answers it "
+      "and\n"
+      "says when it came and when the answer left, so that of a round trip\n"
+      "  fabric  is what links, switches and queues took, both ways,\n"
+      "  host    what the far service took to answer.\n"
+      "Every second probe is in the class of control packets, which waits in no queue: from the\n"
+      "quickest of these, clocks are compared.\n"
+      "  clock   the far clock less the near one; +- half of the least round trip is certain\n"
+      "  drift   how fast they part; set: how often a clock was set meanwhile\n"
+      "  there, back  delays of one way, which need the clocks\n"
+      "A slow fabric with quick hosts is a queue or a link; one slow row and column is a host.\n"
+      "Examples:\n"
+      "  paceline testbed up configs/testbeds/incast.toml && paceline mesh\n"
+      "  paceline mesh --seconds 10 --paths 8 --json > mesh.json\n"
+      "  paceline mesh --name a --name b      two testbeds that reach each other\n"
+      "  paceline mesh --clock h1=1ms,50ppm   a clock that is off\n"
+      "Exit status: 0 good, 1 no testbed or no answer, 2 bad input, 130 interrupted (what came so\n"
+      "far is printed).");
+  command->callback([options, &exit_code] { exit_code = Mesh(*options).run(); });
+}
+
+}  // namespace paceline::tools
