@@ -119,7 +119,8 @@ void Dcqcn::on_event(State& s, const Params& p, const Event& event, Decision& de
     begin(s, p, event);
     decision = Decision{};
   } else {
-    s.enforce_bounds(p, s.limited);
+    if (s.increase_at == Recovery::kNever && !s.limited) s.follow_start(p);
+    s.enforce_bounds(p);
     s.count_bytes(p, event.sent_bytes);
     advance(s, p, event.now.count);
     if (event.signal == Signal::cnp) on_cnp(s, p, event.now.count);

@@ -116,12 +116,13 @@ struct Recovery {
     byte_count %= p.byte_counter;
   }
 
+  // Neither cut nor handed over so far: follows the start rate.
+  void follow_start(const RecoveryParams& p) {
+    rates.current_bps = p.start_rate_bps;
+    rates.target_bps = p.start_rate_bps;
+  }
   // Parameters may have changed since the last event; the rates keep their bounds at once.
-  void enforce_bounds(const RecoveryParams& p, bool limited) {
-    if (increase_at == kNever && !limited) {  // untouched so far: follows the start rate
-      rates.current_bps = p.start_rate_bps;
-      rates.target_bps = p.start_rate_bps;
-    }
+  void enforce_bounds(const RecoveryParams& p) {
     rates.target_bps = std::clamp(rates.target_bps, p.min_rate_bps, p.increase.line_rate_bps);
     rates.current_bps = std::clamp(rates.current_bps, p.min_rate_bps, rates.target_bps);
   }

@@ -89,7 +89,8 @@ void SwitchNotified::on_event(State& s, const Params& p, const Event& event, Dec
     s.begin(p, event);
     decision = Decision{};
   } else {
-    s.enforce_bounds(p, s.limited);
+    if (s.increase_at == Recovery::kNever && !s.limited) s.follow_start(p);
+    s.enforce_bounds(p);
     s.count_bytes(p, event.sent_bytes);
     s.run_timer(p, event.now.count);
     if (event.signal == Signal::notice) cut(s, p, event);

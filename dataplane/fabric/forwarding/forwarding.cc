@@ -380,16 +380,16 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
   EgressQueues::push(egress, *queue, packet, now);
   if (out.backlog == 0) sw.mark_backlogged(egress.port);
   out.backlog = static_cast<std::uint8_t>(out.backlog | class_bit);
+  if ((out.impaired & Link::kSampled) != 0) [[unlikely]]
+    notify_if_due(egress, in, *packet, now);
   if (sw.buffer.used() >= sw.use_step_bytes) [[unlikely]]
     track_buffer_use(sw, now);
   if (sw.buffer.lossless(packet->traffic_class) &&
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     pause_if_due(sw, in.to_port, packet->traffic_class, now);
   }
-  if (out.exact || (out.impaired & ~Link::kHarmless) != 0) [[unlikely]] {
+  if (out.exact || (out.impaired & ~Link::kHarmless) != 0) [[unlikely]]
     state_.wire.reschedule(out);
-    if ((out.impaired & Link::kSampled) != 0) notify_if_due(egress, in, *packet, now);
-  }
 }
 
 // The packet has joined this queue. If it is sampled there and the queue is too long, or about to

@@ -46,7 +46,7 @@ void Impairments::mark(Link& link) const {
   const bool draws =
       at.loss > 0 || at.error_rate > 0 || at.duplicate > 0 || at.traffic_class != kTrafficClasses;
   link.impaired = static_cast<std::uint8_t>(
-      (link.impaired & (Link::kVaries | Link::kReorders | Link::kHarmless | Link::kSampled)) |
+      (link.impaired & (Link::kVaries | Link::kReorders | Link::kHarmless)) |
       (draws ? Link::kDraws : 0) | (at.reorder > 0 ? Link::kReorders : 0));
 }
 
