@@ -101,11 +101,12 @@ class Service(ServiceCase):
                 here = (PINGPONG, "-g", "0" if family == 4 else "1", *common.split())
                 if role == "client":
                     self.theirs.say(f"shell {there} >/tmp/out 2>&1 &")
-                    time.sleep(0.5)  # it has to listen
+                    self.theirs.say("shell for i in $(seq 100); do grep -q :4853 /proc/net/tcp /proc/net/tcp6 "
+                                    "&& break; sleep 0.1; done")  # it has to listen, on port 18515
                     ours = self.program(*here, THEIRS[4][0])
                 else:
                     ours = self.program(*here)
-                    time.sleep(0.5)
+                    time.sleep(1.5)
                     self.theirs.say(f"shell {there} {KERNEL_HERE.split('/')[0]} >/tmp/out 2>&1 &")
                 said = ours.communicate(timeout=30)[0].decode()
                 self.theirs.say("shell sleep 0.2; wait")

@@ -16,6 +16,7 @@ struct SourceName {
 };
 
 constexpr SourceName kSourceNames[] = {
+    {"QAU", "IEEE 802.1Qau-2010, quantised congestion notification, its values for 10 Gb/s"},
     {"D15", "DCQCN: Zhu et al., SIGCOMM 2015, its values for 40 Gb/s"},
     {"SIGCOMM'10", "DCTCP: Alizadeh et al., SIGCOMM 2010"},
     {"SIGCOMM'13", "pFabric: Alizadeh et al., SIGCOMM 2013"},

@@ -300,7 +300,7 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
       "A slow fabric with quick hosts is a queue or a link; one slow row and column is a host.\n"
       "Examples:\n"
       "  paceline testbed up configs/testbeds/incast.toml && paceline mesh\n"
-      "  paceline mesh --seconds 10 --paths 8 --json > mesh.json\n"
+      "  paceline mesh --seconds 10 --paths 8 --json\n"
       "  paceline mesh --name a --name b      two testbeds that reach each other\n"
       "  paceline mesh --clock h1=1ms,50ppm   a clock that is off\n"
       "Exit status: 0 good, 1 no testbed or no answer, 2 bad input, 130 interrupted (what came so\n"

@@ -68,6 +68,7 @@ void FabricState::build_switches() {
     switches.emplace_back(SharedBuffer(spec.buffer_bytes, std::move(limits[i]), lossless, reserve,
                                        static_cast<std::uint32_t>(spec.pfc.xon_offset_bytes)),
                           std::move(ports[i]));
+    if (points != nullptr) switches.back().look_from_bytes = 0;
   }
 }
 
@@ -83,7 +84,6 @@ void FabricState::build_egresses() {
       if (points != nullptr) {
         const std::uint64_t own = spec.notice.set_point_bytes;
         points->add(own != 0 ? own : queues.kmin(link.egress));
-        link.impaired = static_cast<std::uint8_t>(link.impaired | Link::kSampled);
       }
       wire[link.id ^ 1U].to_port = static_cast<std::uint16_t>(port);
     }

@@ -380,10 +380,8 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
   EgressQueues::push(egress, *queue, packet, now);
   if (out.backlog == 0) sw.mark_backlogged(egress.port);
   out.backlog = static_cast<std::uint8_t>(out.backlog | class_bit);
-  if ((out.impaired & Link::kSampled) != 0) [[unlikely]]
-    notify_if_due(egress, in, *packet, now);
-  if (sw.buffer.used() >= sw.use_step_bytes) [[unlikely]]
-    track_buffer_use(sw, now);
+  if (sw.buffer.used() >= sw.look_from_bytes) [[unlikely]]
+    look_at_buffer(sw, out, in, *packet, now);
   if (sw.buffer.lossless(packet->traffic_class) &&
       sw.buffer.must_pause(in.to_port, packet->traffic_class)) [[unlikely]] {
     pause_if_due(sw, in.to_port, packet->traffic_class, now);
@@ -470,12 +468,16 @@ void Forwarding::drop(Packet* packet, DropReason reason) {
 }
 
 // Highest use so far, in steps, so that few packets need a look at the whole switch.
-void Forwarding::track_buffer_use(Switch& sw, Picos now) {
+void Forwarding::look_at_buffer(Switch& sw, const Link& out, const Link& in, const Packet& packet,
+                                Picos now) {
+  if (state_.points != nullptr) notify_if_due(state_.queues[out.egress], in, packet, now);
+  if (sw.buffer.used() < sw.use_step_bytes) return;
   advance_switch(sw, now);
   while (sw.buffer.used() >= sw.use_step_bytes) {
     state_.stats.buffer_used_max = std::max(state_.stats.buffer_used_max, sw.use_step_bytes);
     sw.use_step_bytes += kBufferUseStep;
   }
+  if (state_.points == nullptr) sw.look_from_bytes = sw.use_step_bytes;
 }
 
 // The counters say that this ingress port and class must pause its upstream.

@@ -78,12 +78,13 @@ class Forwarding {
   void go_on(Link& link, std::uint8_t traffic_class, Picos now);
 
   void enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, Picos now);
-  // Out of the way of packets that are not sampled.
-  [[gnu::cold, gnu::noinline]] void notify_if_due(const Egress& egress, const Link& in,
-                                                  const Packet& packet, Picos now);
+  void notify_if_due(const Egress& egress, const Link& in, const Packet& packet, Picos now);
   bool admit(Switch& sw, Egress& egress, Packet* packet, Picos now);
   void refuse(Egress& egress, Packet* packet, DropReason reason, Picos now);
-  void track_buffer_use(Switch& sw, Picos now);
+  // A packet has joined a queue of the switch and there is more to do than usual: switches sample
+  // what joins, or the buffer is as full as never before.
+  [[gnu::cold, gnu::noinline]] void look_at_buffer(Switch& sw, const Link& out, const Link& in,
+                                                   const Packet& packet, Picos now);
   void pause_if_due(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, Picos now);
   void send_pause(const Switch& sw, std::uint16_t port, std::uint8_t traffic_class, bool pause,
                   Picos now);

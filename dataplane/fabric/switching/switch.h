@@ -29,10 +29,13 @@ struct alignas(64) Switch {
         port_links(std::move(links)) {}
 
   SharedBuffer buffer;
-  std::uint64_t use_step_bytes = kBufferUseStep;  // next step of buffer use not reached so far
-  std::vector<std::uint64_t> backlogged;          // bit per port with queued packets
+  // From so much in the buffer on, whoever queues a packet looks closer: use_step_bytes, or 0 where
+  // every packet may be sampled.
+  std::uint64_t look_from_bytes = kBufferUseStep;
+  std::vector<std::uint64_t> backlogged;  // bit per port with queued packets
   PauseControl pauses;
-  std::vector<std::uint32_t> port_links;  // port number -> directed link that leaves by it
+  std::vector<std::uint32_t> port_links;          // port number -> directed link that leaves by it
+  std::uint64_t use_step_bytes = kBufferUseStep;  // next step of buffer use not reached so far
 
   void prefetch() const {
     const auto* bytes = reinterpret_cast<const std::byte*>(this);

@@ -45,8 +45,7 @@ struct alignas(64) Link {
   static constexpr std::uint8_t kCopies = 8;    // a departing packet is copied to another part
   static constexpr std::uint8_t kCredits = 16;  // it uses credits, and returns those it held
   static constexpr std::uint8_t kRecords = 32;  // it may ask for a record of telemetry
-  static constexpr std::uint8_t kSampled = 64;  // what joins its queues is
-  static constexpr std::uint8_t kHarmless = kCopies | kCredits | kRecords | kSampled;
+  static constexpr std::uint8_t kHarmless = kCopies | kCredits | kRecords;
 
   bool tapped() const { return (notable & kTapped) != 0; }
   bool leaves() const { return (notable & kLeaves) != 0; }
