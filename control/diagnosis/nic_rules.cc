@@ -128,8 +128,8 @@ void find_pausing_nics(const Evidence& e, Explained& explained, Verdicts& found)
     if (storm) {
       verdict.evidence.emplace_back("No load explains that.");
     } else {
-      verdict.evidence.push_back(pcie ? "It sends more slowly than its peers, too."
-                                      : "It sends as fast as its peers.");
+      verdict.evidence.emplace_back(pcie ? "It sends more slowly than its peers, too."
+                                         : "It sends as fast as its peers.");
     }
     explained.nics[n] = true;
     found.push_back(std::move(verdict));
