@@ -17,7 +17,8 @@ void CongestionPoints::add(std::uint64_t set_point_bytes) {
 }
 
 std::int64_t CongestionPoints::next_distance(Random& draw, std::uint8_t feedback) const {
-  const double mean = static_cast<double>(sample_bytes_) / (1 + feedback / 8);
+  const int shorter = 1 + feedback / 8;  // 1 to 8 times
+  const double mean = static_cast<double>(sample_bytes_) / shorter;
   return static_cast<std::int64_t>(mean * (1 - kJitter + 2 * kJitter * draw.uniform()));
 }
 
