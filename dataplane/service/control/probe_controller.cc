@@ -93,11 +93,11 @@ Json peer_json(const wire::IpAddress& address, const probing::PeerFigures& figur
   using Value = std::optional<double>;
   probing::PathCounts all;
   Json paths = Json::array();
-  for (std::uint16_t i = 0; i < figures.paths.size(); ++i) {
+  for (std::size_t i = 0; i < figures.paths.size(); ++i) {
     all.sent += figures.paths[i].sent;
     all.answered += figures.paths[i].answered;
     all.lost += figures.paths[i].lost;
-    paths.push_back(path_json(figures, i));
+    paths.push_back(path_json(figures, static_cast<std::uint16_t>(i)));
   }
   const auto& clock = figures.clock;
   const auto& samples = figures.samples;
