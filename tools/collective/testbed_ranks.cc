@@ -5,11 +5,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-
-#include "tools/service_link/runtime_folder.h"
 
 namespace paceline::tools {
 
@@ -48,14 +45,8 @@ int output_of(std::vector<std::string> command, std::string& text) {
   return WEXITSTATUS(status);
 }
 
-// Which service a command is for, by the rule of `paceline exec`.
-std::string service_option(const std::string& testbed) {
-  const char* const socket = std::getenv("PACELINE_SOCKET");
-  if (testbed == kDefaultTestbed && socket != nullptr && *socket != 0) {
-    return fmt::format("--socket={}", socket);
-  }
-  return fmt::format("--name={}", testbed);
-}
+// By which commands find the service; they know PACELINE_SOCKET, too.
+std::string service_option(const std::string& testbed) { return fmt::format("--name={}", testbed); }
 
 std::string rank_program() { return (own_file().parent_path() / kRankProgram).string(); }
 

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "dataplane/driver/traffic/fabric_ideal.h"
-#include "dataplane/fabric/wire/host_intake.h"
 #include "dataplane/telemetry/segment.h"
+#include "tools/diagnose/pair_evidence.h"
 
 namespace paceline::tools {
 
@@ -24,7 +23,6 @@ EvidenceRecorder::Look EvidenceRecorder::look_at(VirtualWorld& world, Picos at) 
   Look look;
   look.at = at;
   look.nics.resize(world.hosts());
-  const bool one_by_one = world.scenario().transport.reliability == "selective";
   for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
     const transport::EngineView view = world.engine(nic).view();
     telemetry::QueuePairRecord record;
@@ -33,9 +31,7 @@ EvidenceRecorder::Look EvidenceRecorder::look_at(VirtualWorld& world, Picos at) 
       Counters& counters = look.nics[nic].emplace_back();
       counters.bytes = record.tx_bytes;
       counters.timeouts = static_cast<std::uint32_t>(record.timeouts);
-      // Under go-back-N a loss is reported once, however many packets are sent again for it.
-      counters.losses = static_cast<std::uint32_t>(
-          one_by_one ? record.retransmitted_packets : record.naks_received + record.timeouts);
+      counters.losses = static_cast<std::uint32_t>(losses_of(world.scenario(), record));
       counters.marks = static_cast<std::uint32_t>(record.cnps_received);
       counters.rtt_ns = static_cast<std::uint32_t>(record.srtt_ns);
     }
@@ -99,9 +95,7 @@ void EvidenceRecorder::finish(VirtualWorld& world, diagnosis::Evidence& out) {
     }
   }
   const fabric::FabricSpec& spec = world.network().spec();
-  const fabric::Topology topology(spec);  // as described: without failures
-  const FabricIdeal ideal(world.scenario(), spec, topology);
-  const bool one_way = config::has_one_path(world.scenario());
+  const DescribedPaths paths(world.scenario(), spec);
   for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
     const transport::Engine& engine = world.engine(nic);
     std::size_t place = 0;
@@ -113,17 +107,7 @@ void EvidenceRecorder::finish(VirtualWorld& world, diagnosis::Evidence& out) {
       PairEvidence& pair = out.pairs.emplace_back();
       pair.src = nic;
       pair.dst = nic_of(spec, attributes->path.ip);
-      pair.base_rtt_ns =
-          static_cast<std::uint32_t>(ideal.clock(pair.src, pair.dst).base_rtt().count / 1000);
-      if (one_way) {
-        const auto way = [&](std::uint32_t from, std::uint32_t to, std::uint32_t source_port) {
-          const std::uint32_t base = spec.subnet_base + 1;
-          return topology.path(from, to, fabric::entropy_of(base + from, base + to, source_port));
-        };
-        pair.way = way(pair.src, pair.dst, attributes->path.source_port);
-        // All control packets between two NICs, acknowledgements among them, have one port.
-        pair.ack_way = way(pair.dst, pair.src, wire::kFirstSourcePort);
-      }
+      paths.describe(attributes->path.source_port, pair);
       Counters before;
       for (const Look& look : looks_) {
         const Counters now = at < look.nics[nic].size() ? look.nics[nic][at] : Counters{};

@@ -184,9 +184,7 @@ int become(const std::string& file, const std::vector<std::string>& command) {
 }
 
 int run(const ExecOptions& options) {
-  std::string socket = options.socket;
-  if (socket.empty() && options.name == kDefaultTestbed) socket = variable("PACELINE_SOCKET");
-  if (socket.empty()) socket = service_socket(options.name);
+  const std::string socket = socket_to_reach(options.name, options.socket);
   if (options.command.empty() && !options.print_env) {
     return report_errors({"no program to run: paceline exec [OPTIONS] -- PROGRAM ARGUMENTS"});
   }

@@ -5,9 +5,6 @@
 
 #include "cc/interface/decision.h"
 #include "control/diagnosis/robust.h"
-#include "dataplane/driver/traffic/fabric_ideal.h"
-#include "dataplane/fabric/topology/topology.h"
-#include "dataplane/fabric/wire/host_intake.h"
 #include "tools/diagnose/fabric_evidence.h"
 
 namespace paceline::tools {
@@ -30,9 +27,8 @@ struct NicLoad {
     bytes += more;
     busy_ns.push_back(busy);
   }
-  double pace(double rate_bps) const {
-    std::vector<double> all = busy_ns;
-    return all.empty() ? 0 : slowness(diagnosis::median(all), bytes, rate_bps);
+  double pace(double rate_bps) {
+    return busy_ns.empty() ? 0 : slowness(diagnosis::median(busy_ns), bytes, rate_bps);
   }
 };
 
@@ -47,10 +43,7 @@ TestbedEvidence::Counters TestbedEvidence::counters_of(
     const telemetry::QueuePairRecord& record) const {
   Counters out;
   out.bytes = record.tx_bytes;
-  // Under go-back-N a loss is reported once, however many packets are sent again for it.
-  out.losses = testbed_.scenario->transport.reliability == "selective"
-                   ? record.retransmitted_packets
-                   : record.naks_received + record.timeouts;
+  out.losses = losses_of(*testbed_.scenario, record);
   out.timeouts = record.timeouts;
   out.marks = record.cnps_received;
   for (std::size_t i = 0; i < record.limiter_ns.size(); ++i) {
@@ -125,30 +118,18 @@ void TestbedEvidence::look(Picos at, const HostSample& sample, const std::vector
   }
 }
 
-void TestbedEvidence::write_pair(const Pair& from, Evidence& out) const {
+void TestbedEvidence::write_pair(const Pair& from, const DescribedPaths& paths,
+                                 Evidence& out) const {
   std::uint64_t bytes = 0, busy_ns = 0;
   for (const Counters& window : from.windows) {
     bytes += window.bytes;
     busy_ns += window.busy_ns;
   }
   if (bytes == 0) return;
-  const fabric::FabricSpec& spec = plan_.fabric;
-  const fabric::Topology topology(spec);
   diagnosis::PairEvidence& pair = out.pairs.emplace_back();
   pair.src = from.src;
   pair.dst = from.dst;
-  pair.base_rtt_ns = static_cast<std::uint32_t>(
-      FabricIdeal(*testbed_.scenario, spec, topology).clock(from.src, from.dst).base_rtt().count /
-      1000);
-  if (config::has_one_path(*testbed_.scenario) && from.source_port != 0) {
-    const auto way = [&](std::uint32_t src, std::uint32_t dst, std::uint32_t source_port) {
-      const std::uint32_t base = spec.subnet_base + 1;
-      return topology.path(src, dst, fabric::entropy_of(base + src, base + dst, source_port));
-    };
-    pair.way = way(from.src, from.dst, from.source_port);
-    // All control packets between two NICs, acknowledgements among them, have one port.
-    pair.ack_way = way(from.dst, from.src, wire::kFirstSourcePort);
-  }
+  paths.describe(from.source_port, pair);
   for (std::size_t w = 0; w < ends_.size(); ++w) {
     const Counters now = w < from.windows.size() ? from.windows[w] : Counters{};
     diagnosis::PairWindow& window = pair.windows.emplace_back();
@@ -210,7 +191,8 @@ Evidence TestbedEvidence::finish() {
   out.until = ends_.empty() ? Picos{0} : ends_.back();
   out.window_ends = ends_;
   out.slowness.assign(nics() * nics(), 0);
-  for (const auto& [key, pair] : pairs_) write_pair(pair, out);
+  const DescribedPaths paths(*testbed_.scenario, plan_.fabric);
+  for (const auto& [key, pair] : pairs_) write_pair(pair, paths, out);
   write_paces(out);
   for (std::uint32_t nic = 0; nic < ports_.size(); ++nic) {
     if (ports_[nic].changes.empty()) continue;

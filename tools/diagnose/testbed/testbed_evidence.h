@@ -10,6 +10,7 @@
 #include "control/diagnosis/evidence.h"
 #include "dataplane/config/testbed/testbed.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
+#include "tools/diagnose/pair_evidence.h"
 #include "tools/top/host_sample.h"
 
 namespace paceline::tools {
@@ -52,7 +53,7 @@ class TestbedEvidence {
   static Counters since(const Counters& before, const Counters& now);
   void take(std::uint32_t nic, const telemetry::QueuePairRecord& record);
   void read_ports(Picos at, const std::vector<bool>& up);
-  void write_pair(const Pair& from, diagnosis::Evidence& out) const;
+  void write_pair(const Pair& from, const DescribedPaths& paths, diagnosis::Evidence& out) const;
   void write_paces(diagnosis::Evidence& out) const;
   std::pair<double, double> load_of(const Pair& pair, Picos from, Picos until) const;
 
