@@ -4,7 +4,6 @@ the connection managers speak by queue pair 1.
 
 import json
 import subprocess
-import time
 
 from guest import OURS, TAP, THEIRS, run
 from rxe_ends import world
@@ -28,22 +27,6 @@ class Connections(ServiceCase):
         said = subprocess.run(world.network.words(self.paceline, "testbed", "status", "--json", "--socket",
                                                   self.socket), capture_output=True, check=True, timeout=30)
         return json.loads(said.stdout)
-
-    def await_true(self, what, ready):
-        limit = time.monotonic() + 60
-        while not ready():
-            self.assertLess(time.monotonic(), limit, f"not {what}\n{self.there()}\n{self.log()}")
-            time.sleep(0.05)
-
-    def begin_there(self, command):
-        self.theirs.say(f"shell ({command}; echo ended $?) >/tmp/out 2>&1 &")
-
-    def there(self):
-        return "\n".join(self.theirs.lines.answers(["shell cat /tmp/out"])[0][1])
-
-    def end_there(self):
-        self.await_true("at the end there", lambda: "ended " in self.there())
-        return self.there()
 
     def end_here(self, program):
         text = program.communicate(timeout=60)[0].decode()

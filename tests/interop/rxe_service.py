@@ -78,6 +78,23 @@ class ServiceCase(Case):
         self.addCleanup(self.end, process)
         return process
 
+    def await_true(self, what, ready):
+        limit = time.monotonic() + 60
+        while not ready():
+            self.assertLess(time.monotonic(), limit, f"not {what}\n{self.there()}\n{self.log()}")
+            time.sleep(0.05)
+
+    def begin_there(self, command):
+        self.theirs.say(f"shell ({command}; echo ended $?) >/tmp/out 2>&1 &")
+
+    def end_there(self):
+        self.await_true("at the end there", lambda: "ended " in self.there())
+        return self.there()
+
+    def there(self):
+        """What the program of the guest printed."""
+        return "\n".join(self.theirs.lines.answers(["shell cat /tmp/out"])[0][1])
+
     def log(self):
         return (self.folder / "log").read_text()
 
@@ -85,10 +102,19 @@ class ServiceCase(Case):
 class Service(ServiceCase):
     gid_index = Programs.gid_index
 
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.theirs.say, f"shell killall -9 {PINGPONG} 2>/dev/null; true")
+
     def check(self, text, size, count):
         self.assertIn(f"{count} iters in", text)
         self.assertIn(f"{2 * size * count} bytes in", text)
         self.assertNotIn("invalid data", text)
+
+    def pingpong_listens_there(self):
+        # 4853 is port 18515 in the tables' digits, 0A a socket that listens.
+        command = "shell grep -hE ':4853 [0-9A-F]+:0000 0A' /proc/net/tcp /proc/net/tcp6; true"
+        return self.theirs.lines.answers([command])[0][1]
 
     def test_ibv_rc_pingpong(self):
         count = 100
@@ -100,18 +126,16 @@ class Service(ServiceCase):
                 there = f"{PINGPONG} -g {self.gid_index(family)} {common}"
                 here = (PINGPONG, "-g", "0" if family == 4 else "1", *common.split())
                 if role == "client":
-                    self.theirs.say(f"shell {there} >/tmp/out 2>&1 &")
-                    self.theirs.say("shell for i in $(seq 100); do grep -q :4853 /proc/net/tcp /proc/net/tcp6 "
-                                    "&& break; sleep 0.1; done")  # it has to listen, on port 18515
+                    self.begin_there(there)
+                    self.await_true("listening there", self.pingpong_listens_there)
                     ours = self.program(*here, THEIRS[4][0])
                 else:
                     ours = self.program(*here)
                     time.sleep(1.5)
-                    self.theirs.say(f"shell {there} {KERNEL_HERE.split('/')[0]} >/tmp/out 2>&1 &")
-                said = ours.communicate(timeout=30)[0].decode()
-                self.theirs.say("shell sleep 0.2; wait")
-                _, printed = self.theirs.lines.answers(["shell cat /tmp/out"])[0]
-                self.assertEqual(ours.returncode, 0, said + "\n".join(printed))
+                    self.begin_there(f"{there} {KERNEL_HERE.split('/')[0]}")
+                said = ours.communicate(timeout=60)[0].decode()
+                printed = self.end_there()
+                self.assertEqual(ours.returncode, 0, said + printed)
                 self.check(said, size, count)
-                self.check("\n".join(printed), size, count)
+                self.check(printed, size, count)
                 self.assertIsNone(self.process.poll(), self.log())
