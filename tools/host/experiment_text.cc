@@ -9,6 +9,7 @@
 #include "control/experiment/live/analysis/confidence_sequence.h"
 #include "control/experiment/live/blocks/block_metrics.h"
 #include "control/experiment/live/blocks/metric_words.h"
+#include "control/experiment/live/plan/moment.h"
 #include "control/experiment/live/plan/planning.h"
 #include "control/experiment/progress.h"
 #include "dataplane/base/text/printable.h"
@@ -146,6 +147,10 @@ std::string experiment_plan_text(const live::Plan& plan, const live::Schedule& s
       experiment::format_duration(2 * block_s), plan.pairs_min, plan.pairs_max,
       experiment::format_duration(2 * block_s * plan.pairs_min),
       experiment::format_duration(2 * block_s * plan.pairs_max));
+  if (plan.begin_unix_ns != 0) {
+    out += fmt::format("Begins:      {}, with every host that has this plan\n",
+                       live::moment_text(plan.begin_unix_ns));
+  }
   out += fmt::format("Without renewal the champion is back after {}\n",
                      config::format_time(plan.hold));
   out += power_text(plan);

@@ -115,6 +115,11 @@ awaitable<void> ExperimentRun::drive() {
       guard_seen_ = true;
       co_await look_at_trials();
     }
+    // Anew each time: the host's clock may be adjusted meanwhile.
+    const std::int64_t begin = runner_.plan().begin_unix_ns;
+    if (begin != 0) {
+      runner_.align(parts_.clock.monotonic_ns() + begin - parts_.clock.unix_ns());
+    }
     Action action = runner_.next(now());
     doing_ = live::to_text(action.kind).data();
     switch (action.kind) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "control/experiment/live/plan/moment.h"
 #include "control/experiment/live/plan/plan_reader.h"
 #include "control/experiment/live/report/live_report.h"
 
@@ -284,6 +285,12 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
   const AsyncMutex::Hold hold(turns_);
   const Places places = co_await places_of(files.plan, file);
   errors = places.errors;
+  const std::int64_t now = parts_.clock.unix_ns();
+  if (files.plan.begin_unix_ns != 0 && files.plan.begin_unix_ns <= now) {
+    errors.push_back(fmt::format("blocks.begin = \"{}\": is over; this host has {}",
+                                 live::moment_text(files.plan.begin_unix_ns),
+                                 live::moment_text(now)));
+  }
   if (std::string wrong = check_calibration(files.plan); !wrong.empty()) errors.push_back(wrong);
   if (!errors.empty()) co_return refusal(places.unanswered ? 503 : 409, errors);
   files.circumstances.calibrated = !files.plan.calibration.empty();

@@ -88,8 +88,26 @@ Action Runner::arms_action(Action::Kind kind) const {
   return action;
 }
 
+std::uint64_t Runner::gap_ns() const {
+  return std::min<std::uint64_t>(schedule_.block_ns / 20, 1'000'000'000);
+}
+
+std::int64_t Runner::start_ns() const {
+  return *first_ns_ + static_cast<std::int64_t>(block_ * (schedule_.block_ns + gap_ns()));
+}
+
 Action Runner::next(std::uint64_t now_ns) {
   Action action;
+  if (state_ == State::begin && first_ns_) {
+    const std::int64_t early = start_ns() - static_cast<std::int64_t>(now_ns);
+    if (early > 0) {
+      action.kind = Action::Kind::wait;
+      action.block = block_;
+      action.until_ns = now_ns + static_cast<std::uint64_t>(early);
+      return action;
+    }
+    if (-early > static_cast<std::int64_t>(gap_ns())) discard("late for its moment");
+  }
   action.block = block_;
   if (state_ == State::washing && now_ns >= washed_ns_) state_ = State::first_edge;
   if (state_ == State::measuring && now_ns >= end_ns_) state_ = State::last_edge;
@@ -125,7 +143,9 @@ Action Runner::next(std::uint64_t now_ns) {
 void Runner::armed(std::uint64_t now_ns) {
   if (state_ != State::begin) return;  // trouble came first
   washed_ns_ = now_ns + schedule_.washout_ns;
-  end_ns_ = now_ns + schedule_.block_ns;
+  end_ns_ =
+      schedule_.block_ns +
+      (first_ns_ ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, start_ns())) : now_ns);
   first_.clear();
   state_ = State::washing;
 }

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,10 @@ class Runner {
   // `schedule` must be of `plan`. `stored`: what blocks.jsonl holds, empty at first. `calibrated`:
   // there is a calibrated A/A run of the same design.
   Runner(Plan plan, Schedule schedule, std::vector<BlockRecord> stored, bool calibrated);
+
+  // Of a plan with `begin`, at any time: when the first block begins, on the clock of `now_ns`.
+  // Block b begins b times (block + gap) later. A pair that missed its moment is discarded.
+  void align(std::int64_t first_ns) { first_ns_ = first_ns; }
 
   // now_ns never runs backwards.
   Action next(std::uint64_t now_ns);
@@ -92,6 +97,10 @@ class Runner {
     done,
   };
 
+  // Between two aligned blocks, for edges, files and arms: a twentieth of a block, 1 s at most.
+  std::uint64_t gap_ns() const;
+  // When block_ begins; of aligned blocks only.
+  std::int64_t start_ns() const;
   std::uint32_t clusters() const { return schedule_.mechanism.clusters; }
   Action arms_action(Action::Kind kind) const;
   void resume();
@@ -104,6 +113,7 @@ class Runner {
   Schedule schedule_;
   std::vector<BlockRecord> records_;
   Circumstances circumstances_;
+  std::optional<std::int64_t> first_ns_;  // see align()
   State state_ = State::begin;
   std::uint32_t block_ = 0;
   std::uint32_t next_block_ = 0;  // once pending_ is stored

@@ -162,6 +162,42 @@ TEST_CASE("bad plans, unfit hosts and refused trials begin nothing", "[experimen
   CHECK(rig.asked("use_arm") == 0);
 }
 
+TEST_CASE("a plan's beginning: the first block waits for it, the others keep their distance",
+          "[experiments]") {
+  const ScratchFolder folder;
+  ExperimentRig rig(folder);
+  std::string plan = quick_plan();
+  const std::string length = "length = \"10ms\"";
+  const auto begins = [&](const char* at) {
+    std::string out = plan;
+    out.replace(out.find(length), length.size(),
+                "length = \"100ms\"\nbegin = \"" + std::string(at) + "\"");
+    return out.replace(out.find("max = 12"), 8, "min = 12");
+  };
+  const Reply late =
+      rig.start(begins("2023-11-14T22:13:20Z"));  // the rig's day begins a second later
+  CHECK(late.status == 409);
+  INFO(late.body.dump());
+  CHECK(mentions(late.body, "is over; this host has 2023-11-14T22:13:21Z"));
+
+  std::vector<std::int64_t> starts;
+  const auto use = rig.service.operations["use_arm"];
+  rig.service.operations["use_arm"] = [&](const Json& request) {
+    starts.push_back(rig.now_ns);
+    return use(request);
+  };
+  REQUIRE(rig.start(begins("2023-11-14T22:13:23Z")).status == 201);
+  REQUIRE(rig.ends());
+  CHECK(rig.entry()["state"] == "concluded");
+  REQUIRE(starts.size() >= 24);
+  for (std::size_t b = 0; b < 24; ++b) {
+    INFO("block " << b);
+    const std::int64_t due = 3'000'000'000 + static_cast<std::int64_t>(b) * 105'000'000;
+    CHECK(starts[b] >= due);
+    CHECK(starts[b] < due + 5'000'000);
+  }
+}
+
 // Half a bit of log2 slowdown is spilt on the champion's half, so that side by side the candidate
 // looks less good than it is.
 TEST_CASE("receivers' ports in two arms at a time: naive, spillover and total effect",

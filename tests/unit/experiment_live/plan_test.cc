@@ -2,6 +2,7 @@
 #include <string>
 
 #include "cc/registry.h"
+#include "control/experiment/live/plan/moment.h"
 #include "control/experiment/live/plan/plan_reader.h"
 #include "control/experiment/live/plan/schedule.h"
 #include "dataplane/config/sha256.h"
@@ -75,6 +76,31 @@ TEST_CASE("pairs at most follow from the spread of an A/A run") {
   const auto plan = read(kLeast + "[pairs]\nexpected_sd = 0.085\nminimum_effect = 0.02\n");
   REQUIRE(plan.ok());
   CHECK(plan.value.pairs_max == Approx(2 * 146).margin(8));
+}
+
+TEST_CASE("a plan may say when its first block begins; its digest covers that") {
+  const auto plan = read(kLeast + "[blocks]\nbegin = \"2026-12-01T08:00:00Z\"\n");
+  REQUIRE(plan.ok());
+  CHECK(plan.value.begin_unix_ns == 1'796'112'000'000'000'000);
+  CHECK(plan.value.pairs_max == plan.value.pairs_min);
+  CHECK(plan_text(plan.value).find("\"begin\": \"2026-12-01T08:00:00Z\"") != std::string::npos);
+  CHECK(plan_text(read(kLeast).value).find("begin") == std::string::npos);
+  CHECK(unix_ns_of("1970-01-01T00:00:01Z") == 1'000'000'000);
+  for (const std::int64_t at : {0L, 951'782'399L, 951'782'400L, 4'107'542'399L}) {  // leap years
+    CHECK(unix_ns_of(moment_text(at * 1'000'000'000)) == at * 1'000'000'000);
+  }
+  for (const char* wrong : {"", "2026-12-01", "2026-12-01T08:00:00", "2026-13-01T08:00:00Z",
+                            "2026-02-29T08:00:00Z", "2026-12-01T24:00:00Z", "2026-12-01T08:00:60Z",
+                            "1969-12-31T23:59:59Z", "2026-12-0xT08:00:00Z"}) {
+    INFO(wrong);
+    CHECK_FALSE(unix_ns_of(wrong));
+    CHECK(only_error(kLeast + "[blocks]\nbegin = \"" + wrong + "\"\n") ==
+          "plan.toml:17:9: blocks.begin = \"" + std::string(wrong) +
+              "\": expected a moment of UTC as a text, such as \"2026-12-01T08:00:00Z\"");
+  }
+  CHECK(only_error(kLeast + "[blocks]\nbegin = \"2026-12-01T08:00:00Z\"\n[pairs]\nmax = 30\n") ==
+        "plan.toml:17:9: blocks.begin: hosts that switch together end together: pairs.max = 30 "
+        "must be pairs.min = 12");
 }
 
 TEST_CASE("mistakes are told with line and column, value and what is allowed") {

@@ -165,6 +165,49 @@ TEST_CASE("next() is the same until what it asked for is reported") {
   CHECK(plant.runner.next(10).kind == Kind::use_arms);
 }
 
+TEST_CASE("runners with one plan and one beginning switch together, though one had trouble") {
+  constexpr std::int64_t kBegin = 5'000'000'000;
+  constexpr std::uint64_t kRpc = 400'000;  // until the arms are in force
+  Plan plan = switchback_plan(20);
+  plan.pairs_min = plan.pairs_max;
+  const Schedule schedule = make_schedule(plan);
+  // When each block's arms were asked for.
+  const auto starts = [&](bool trouble) {
+    Plant plant(plan, 0.3);
+    plant.runner.align(kBegin);
+    std::vector<std::uint64_t> out(schedule.blocks(), 0);
+    bool ill = false;
+    plant.run([&](const Action& a) {
+      if (a.kind == Kind::use_arms) {
+        out[a.block] = plant.now;
+        plant.now += kRpc;
+      }
+      if (trouble && !ill && a.kind == Kind::sample && a.block == 4) {
+        plant.runner.environment(false, "the link is down");
+        plant.now += schedule.block_ns * 3;  // all of its pair, and half of the next
+        plant.runner.environment(true, "");
+        ill = true;
+      }
+      return false;
+    });
+    CHECK(plant.runner.over());
+    CHECK(plant.runner.records().size() == schedule.blocks());
+    CHECK(discarded(plant.stored) == (trouble ? 4 : 0));
+    return out;
+  };
+  const std::vector<std::uint64_t> well = starts(false);
+  const std::vector<std::uint64_t> ill = starts(true);
+  const std::uint64_t distance = well[1] - well[0];
+  CHECK(distance > schedule.block_ns);
+  CHECK(distance <= schedule.block_ns + schedule.block_ns / 20);
+  for (std::uint32_t b = 0; b < schedule.blocks(); ++b) {
+    INFO("block " << b);
+    CHECK(well[b] == static_cast<std::uint64_t>(kBegin) + b * distance);
+    if (b < 4 || b >= 8) CHECK(ill[b] == well[b]);
+    if (b == 6 || b == 7) CHECK(ill[b] == 0);  // its pair's moment was missed
+  }
+}
+
 TEST_CASE("a guard's trip ends the experiment at once, wherever it stands") {
   for (const Kind when : {Kind::use_arms, Kind::wait, Kind::sample, Kind::record}) {
     INFO("during " << to_text(when));

@@ -1,5 +1,6 @@
 #include "control/experiment/live/plan/plan.h"
 
+#include "control/experiment/live/plan/moment.h"
 #include "control/experiment/text/json_writer.h"
 
 namespace paceline::experiment::live {
@@ -146,6 +147,8 @@ std::string plan_text(const Plan& plan) {
   time(json, "stratum_ps", plan.stratum);
   json.member("whole_every", std::uint64_t{plan.whole_every});
   time(json, "hold_ps", plan.hold);
+  if (plan.begin_unix_ns != 0)
+    json.member("begin", std::string_view(moment_text(plan.begin_unix_ns)));
   write_rules(json, plan);
   if (!plan.plugins.empty()) {
     json.key("plugins");

@@ -72,6 +72,9 @@ struct Plan {
   Timing timing;
   Picos block{0};
   Picos washout{0};
+  // When the first block begins, nanoseconds since 1970; the others follow at fixed distances
+  // (Runner::align). Hosts with the same plan switch together. 0: the first begins when asked.
+  std::int64_t begin_unix_ns = 0;
   // Blocks that an arm's traces outlast. 0: none, and pairs AB or BA are drawn. m > 0: the design
   // of Bojinov, Simchi-Levi and Zhao, judged once, at its end.
   std::uint32_t carryover_blocks = 0;

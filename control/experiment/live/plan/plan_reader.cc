@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "control/experiment/live/plan/moment.h"
 #include "control/experiment/live/plan/plan_tables.h"
 #include "control/experiment/live/plan/planning.h"
 #include "dataplane/config/guard_bounds.h"
@@ -176,6 +177,16 @@ class PlanReader {
     }
   }
 
+  void read_begin(const TomlNode& node) {
+    const std::optional<std::int64_t> at =
+        node.type == Type::text ? unix_ns_of(node.text) : std::nullopt;
+    if (!at) {
+      return fail(node, "blocks.begin",
+                  "expected a moment of UTC as a text, such as \"2026-12-01T08:00:00Z\"");
+    }
+    out_.begin_unix_ns = *at;
+  }
+
   void read_tables() {
     read_table("timing",
                {{{.path = "timing.fct_p999", .min = 0, .max = kDayPs}, &out_.timing.fct_p999},
@@ -188,7 +199,8 @@ class PlanReader {
                 {{.path = "blocks.carryover", .min = 0, .max = 100}, &out_.carryover_blocks},
                 {{.path = "blocks.stratum", .min = 0, .max = 30 * kDayPs}, &out_.stratum},
                 {{.path = "blocks.whole_every", .min = 0, .max = 1000}, &out_.whole_every},
-                {{.path = "blocks.hold", .min = 0, .max = kDayPs}, &out_.hold}});
+                {{.path = "blocks.hold", .min = 0, .max = kDayPs}, &out_.hold}},
+               {"begin"}, [&](const TomlMember& m) { read_begin(m.value); });
     read_table("pairs", {{{.path = "pairs.min", .min = kLeast, .max = kMostPairs}, &out_.pairs_min},
                          {{.path = "pairs.max", .min = kLeast, .max = kMostPairs}, &out_.pairs_max},
                          {{.path = "pairs.power", .min = 0.5, .max = 0.99}, &out_.power},
@@ -270,7 +282,8 @@ class PlanReader {
     }
     if (!given("blocks", "length")) out_.block = block_for(out_.washout, out_.timing);
     if (!given("blocks", "hold")) out_.hold = out_.block * 2;
-    if (!given("pairs", "max") && out_.expected_sd > 0) {
+    if (out_.begin_unix_ns != 0 && !given("pairs", "max")) out_.pairs_max = out_.pairs_min;
+    if (out_.begin_unix_ns == 0 && !given("pairs", "max") && out_.expected_sd > 0) {
       const std::uint32_t needed = pairs_needed(log_effect(out_.minimum_effect), out_.expected_sd,
                                                 out_.alpha, out_.power, out_.pairs_min);
       // Always-valid intervals are wider than those of a fixed size: twice as many, about.
@@ -307,6 +320,14 @@ class PlanReader {
     if (out_.pairs_max < out_.pairs_min) {
       errors_.add(place("pairs", "max"), fmt::format("pairs.max = {}: at least pairs.min = {}",
                                                      out_.pairs_max, out_.pairs_min));
+    }
+    // A host that stopped early would have the champion while the others go on.
+    if (out_.begin_unix_ns != 0 && out_.pairs_max != out_.pairs_min) {
+      errors_.add(
+          place("blocks", "begin"),
+          fmt::format("blocks.begin: hosts that switch together end together: pairs.max = {} "
+                      "must be pairs.min = {}",
+                      out_.pairs_max, out_.pairs_min));
     }
     if (out_.carryover_blocks > 0) {
       if (out_.design != Design::switchback) {
