@@ -120,6 +120,9 @@ endfunction()
 # Options of whoever shares Catch's precompiled header. From one, GCC 12 takes code inlined from the
 # standard library for ours, and warns of the bounds of std::string. -fpch-preprocess is for ccache.
 function(paceline_precompiled_catch target)
+  if(NOT PACELINE_TEST_LINES)
+    target_compile_options(${target} PRIVATE -g0)
+  endif()
   target_compile_options(${target} PRIVATE
     "$<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-restrict>")
 endfunction()
