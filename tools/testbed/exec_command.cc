@@ -148,7 +148,7 @@ Environment settings(const ExecOptions& options, const std::string& socket,
     WrittenTree tree;
     if (error.empty() && errors.empty()) {
       remove_left_trees(runtime);
-      tree = write_device_tree(runtime, socket, device_tree(listing.nics));
+      tree = write_device_tree(runtime, socket, device_tree(listing));
       error = tree.error;
     }
     if (!error.empty()) {
@@ -197,7 +197,8 @@ int run(const ExecOptions& options) {
       report_errors({program.error});
       return program.exit_code;
     }
-    const std::string why = why_not_preloadable(program.file, path);
+    std::string why = why_not_preloadable(program.file, path);
+    if (why.empty()) why = why_blind(program.file);
     if (!why.empty()) return report_errors({why});
   }
   const NicListing listing = list_nics(socket);
