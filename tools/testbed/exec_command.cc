@@ -120,7 +120,9 @@ std::vector<std::string> check_nics(const ExecOptions& options, const std::strin
                             options_to_start(options.name, socket))};
   }
   std::vector<std::string> names;
-  for (const attach::NicInfo& nic : listing.nics) names.push_back(attach::text_of(nic.name));
+  for (const attach::NicInfo& nic : listing.nics) {
+    if (nic.gone == 0) names.push_back(attach::text_of(nic.name));
+  }
   if (names.empty()) return {fmt::format("the service at {} has no NICs", socket)};
   if (options.nic.empty() || std::find(names.begin(), names.end(), options.nic) != names.end()) {
     return {};

@@ -23,8 +23,8 @@ namespace paceline::files {
 
 namespace {
 
-// The name of such memory says which counter it is: what the kernel keeps of it needs no table here,
-// that a child would have to inherit.
+// The name of such memory says which counter it is: what the kernel keeps of it needs no table
+// here, that a child would have to inherit.
 constexpr std::string_view kMark = "counter:";
 constexpr std::string_view kShown = "/memfd:counter:";
 
@@ -87,8 +87,8 @@ int CounterFile::in_place_of(int file, const Path& path, int flags) {
   if (file < 0 || !inside || (flags & (O_ACCMODE | O_PATH | O_DIRECTORY)) != O_RDONLY) return file;
   Name name;
   const std::string_view counter = in_device_folder(name_of(file, name));
-  const bool counts = counter.find("/counters/") != counter.npos ||
-                      counter.find("/hw_counters/") != counter.npos;
+  const bool counts =
+      counter.find("/counters/") != counter.npos || counter.find("/hw_counters/") != counter.npos;
   if (!counts) return file;
   int error = ENOMEM;
   try {

@@ -1,5 +1,5 @@
-// read() and pread(), for files that count; see open_hooks.cc for the names. All other descriptors go
-// straight on.
+// read() and pread(), for files that count; see open_hooks.cc for the names. All other descriptors
+// go straight on.
 
 #include <sys/types.h>
 #include <unistd.h>
