@@ -22,7 +22,8 @@ namespace paceline::attach {
 
 inline constexpr std::uint32_t kMagic = 0x4C43'4150;  // "PACL"
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 2;              // 1: memory windows; 2: rdma_cm
+// 1: memory windows; 2: rdma_cm; 3: counters of a port, resizing of shared receive queues
+inline constexpr std::uint16_t kMinor = 3;
 inline constexpr std::size_t kMaxMessage = 64U << 10U;  // bytes, header included
 inline constexpr std::size_t kMaxDescriptors = 4;       // of one message
 inline constexpr std::size_t kNameBytes = 32;           // with the closing zero
@@ -35,7 +36,8 @@ enum class Operation : std::uint16_t {
   list_nics = 2,  // -> NicList; allowed without a session
   open_nic = 3,   // makes the connection a session
   query_port = 4,
-  status = 5,  // -> JSON text; allowed without a session
+  status = 5,         // -> JSON text; allowed without a session
+  port_counters = 6,  // of the NIC that OpenRequest names -> CounterList; likewise
   create_pd = 10,
   destroy_pd = 11,
   share_memory = 12,  // the program's own sealed memory, once
@@ -131,11 +133,22 @@ struct NicInfo {
   std::uint16_t mtu = 0;       // payload bytes of a full packet: 256 .. 4096
   std::uint16_t local_id = 0;  // names the instance among those of its service; never 0
   std::uint8_t up = 0;
-  std::uint8_t reserved[5] = {};
+  std::uint8_t gone = 0;  // it was taken away, and cannot be opened
+  std::uint8_t reserved[4] = {};
   NicLimits limits{};
   std::uint64_t clock_khz = 0;  // of timestamps: 1,000,000
 };
 struct NicList {  // `count` NicInfos follow
+  std::uint32_t count = 0;
+  std::uint32_t reserved = 0;
+};
+
+// A file below ports/1 of a device in sysfs, and the number in it.
+struct PortCounter {
+  std::array<char, 56> name{};  // "hw_counters/out_of_sequence"
+  std::uint64_t value = 0;
+};
+struct CounterList {  // `count` PortCounters follow
   std::uint32_t count = 0;
   std::uint32_t reserved = 0;
 };
@@ -251,6 +264,8 @@ struct SrqReply {
   std::uint32_t limit = 0;
   std::uint32_t number = 0;
 };
+// With IBV_SRQ_MAX_WR the reply is an SrqReply, with new memory as descriptor 0; its indices go on,
+// and nothing that was posted is in it.
 struct ModifySrqRequest {
   std::uint32_t handle = 0;
   std::uint32_t change = 0;  // numbers of enum ibv_srq_attr_mask

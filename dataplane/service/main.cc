@@ -106,7 +106,9 @@ int serve(const std::string& file, std::string socket, std::string control,
     status = kFailed;
     if (std::string error = server.listen(socket); !error.empty()) return error;
     controls.emplace(service, server.context(), socket,
-                     [&server] { return server.status_of_all(); });
+                     service::SessionOperations{
+                         [&server] { return server.status_of_all(); },
+                         [&server](service::NicPlace place) { server.take_away(place); }});
     if (std::string error = controls->listen(control); !error.empty()) return error;
     status = kBadInput;
     return service.give_up_privileges(ports);

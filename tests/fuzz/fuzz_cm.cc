@@ -46,7 +46,7 @@ NicBook two_hosts() {
 void check_end(ConnectionManager& manager, Nanos now, std::span<const std::uint32_t> channels) {
   for (const std::uint32_t channel : channels) {
     manager.close_channel(now, channel);
-    if (manager.has_events(channel) || manager.ids_of(channel) != 0) std::abort();
+    if (manager.has_events(channel) || manager.holdings_of(channel).ids != 0) std::abort();
   }
   // Ids without a program wait for their peers, but not for ever.
   for (int i = 0; i < 4096 && manager.deadline().count != kNeverNanos.count; ++i) {

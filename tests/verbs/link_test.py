@@ -43,6 +43,58 @@ def nodes(library):
     return set(re.findall(r"Name: (\S+)", text))
 
 
+# Of rdma-core 65 (libibverbs.map.in), beyond what the library of Debian 12 has.
+LATER = {
+    15: "ibv_alloc_dmah ibv_dealloc_dmah ibv_reg_mr_ex",
+    16: "ibv_dm_export_dmabuf_fd ibv_query_port_speed",
+    17: "ibv_alloc_buf ibv_free_buf ibv_reg_buf_mr",
+    18: "_ibv_query_comp_cntr_caps ibv_create_comp_cntr ibv_destroy_comp_cntr ibv_export_buf_dmabuf_fd "
+        "ibv_inc_comp_cntr ibv_inc_err_comp_cntr ibv_qp_attach_comp_cntr ibv_read_comp_cntr "
+        "ibv_read_err_comp_cntr ibv_set_comp_cntr ibv_set_err_comp_cntr",
+}
+
+# A program linked with a newer library: it does not start where a node is missing.
+NEWER = r"""
+#include <errno.h>
+#include <stdio.h>
+void* ibv_reg_mr_ex(void*, void*);
+int ibv_query_port_speed(void*, unsigned, unsigned long*);
+int ibv_read_comp_cntr(void*, unsigned long*);
+int main(int argc, char** argv) {
+  if (argc > 1) return ibv_reg_mr_ex(argv, argv) != 0 || ibv_query_port_speed(argv, 1, 0);
+  puts(ibv_read_comp_cntr(0, 0) == EOPNOTSUPP ? "refused" : "?");
+  return 0;
+}
+"""
+NEWER_LIBRARY = ("void* ibv_reg_mr_ex() {return 0;} int ibv_query_port_speed() {return 0;}"
+                 "int ibv_read_comp_cntr() {return 0;}")
+NEWER_MAP = """IBVERBS_1.15 {global: ibv_reg_mr_ex; local: *;};
+IBVERBS_1.16 {global: ibv_query_port_speed;} IBVERBS_1.15;
+IBVERBS_1.18 {global: ibv_read_comp_cntr;} IBVERBS_1.16;
+"""
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def newer_program(compiler, folder, environment):
+    source, library = os.path.join(folder, "n.c"), os.path.join(folder, "l.c")
+    write(source, NEWER)
+    write(library, NEWER_LIBRARY)
+    write(os.path.join(folder, "map"), NEWER_MAP)
+    stand_in = os.path.join(folder, "libibverbs.so.1")
+    program = os.path.join(folder, "newer")
+    built = output(compiler, "-shared", "-fPIC", "-Wl,-soname,libibverbs.so.1",
+                   f"-Wl,--version-script={folder}/map", "-o", stand_in, library)
+    expect(built[0] == 0, f"a newer library's stand-in {built[1]}")
+    built = output(compiler, "-w", "-o", program, source, stand_in)
+    expect(built[0] == 0, f"a program linked with it {built[1]}")
+    status, text = output(program, env=environment)
+    expect((status, text) == (0, "refused\n"), f"it runs with the drop-in: {text.strip()}")
+
+
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -80,7 +132,11 @@ def main():
     helpers = re.compile(r"_str$|mbps|mult|_from_kern$|_to_kern$|sysfs_path$|register_driver$")
     escaped = {e for e in public if e.split("@")[0] not in caught and not helpers.search(e.split("@")[0])}
     expect(not escaped, f"preload: every public function {sorted(escaped) or ''}")
-    wrong = {e for e in exports(preload) if "@" in e and e.startswith("FUNC")} - exports(real)
+    later = {f"FUNC {name}@@IBVERBS_1.{node}" for node, names in LATER.items() for name in names.split()}
+    for library in (preload, drop_in):
+        expect(later <= exports(library), f"{os.path.basename(library)}: nodes up to IBVERBS_1.18 "
+               f"{sorted(later - exports(library)) or ''}")
+    wrong = {e for e in exports(preload) if "@" in e and e.startswith("FUNC")} - exports(real) - later
     expect(not wrong, f"preload: versions as in the real library {sorted(wrong) or ''}")
     for library in (preload, drop_in):
         foreign = [e for e in exports(library) if re.search(r" (_Z|__cxa|__gxx|_Unwind)", e)]
@@ -92,13 +148,13 @@ def main():
     environment = dict(os.environ, LD_LIBRARY_PATH=folder, LD_BIND_NOW="1")
     with tempfile.TemporaryDirectory() as temporary:
         source, program = os.path.join(temporary, "p.c"), os.path.join(temporary, "p")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
+        write(source, PROGRAM)
         built = output(compiler, "-o", program, source, "-ldl")
         expect(built[0] == 0, f"compiles {built[1]}")
         for name in ("libibverbs.so", "libibverbs.so.1"):
             status, text = output(program, name, env=environment)
             expect(status == 0 and folder in text, f"dlopen(\"{name}\") and dlvsym(): {text.strip()}")
+        newer_program(compiler, temporary, environment)
         for name in ("libmlx5.so.1", "libmlx4.so.1", "libefa.so.1", "librdmacm.so.1"):
             status, text = output(program, name, env=environment)
             # It loads, and what the program then asks of it is found in the drop-in that it needs.

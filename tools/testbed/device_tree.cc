@@ -39,12 +39,15 @@ std::string gid_text(const std::array<std::byte, 16>& gid) {
 }
 
 // Files of /sys/class/infiniband/NAME, in the kernel's words.
-void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic) {
+void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic, const NicListing& listing) {
   const std::string name = attach::text_of(nic.name);
   const std::string device = "sys/class/infiniband/" + name + "/";
   const std::string port = device + "ports/1/";
   out.push_back({device + "node_type", "1: CA\n"});
   out.push_back({device + "node_desc", name + "\n"});
+  out.push_back({device + "hca_type", "Paceline\n"});
+  out.push_back({device + "hw_rev", fmt::format("{:#x}\n", attach::kMajor)});
+  out.push_back({device + "fw_ver", listing.version + "\n"});
   out.push_back({device + "node_guid", guid_text(nic.guid)});
   out.push_back({device + "sys_image_guid", guid_text(nic.guid)});
   out.push_back({device + "device/numa_node", "-1\n"});
@@ -59,6 +62,7 @@ void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic) {
   out.push_back(
       {port + "rate", fmt::format("{} Gb/sec\n", static_cast<double>(nic.rate_mbps) / 1e3)});
   out.push_back({port + "pkeys/0", "0xffff\n"});
+  for (const std::string& counter : listing.counters) out.push_back({port + counter, "0\n"});
   for (std::size_t i = 0; i < nic.gids.size(); ++i) {
     if (nic.gid_kinds[i] == attach::GidKind::none) continue;
     out.push_back({fmt::format("{}gids/{}", port, i), gid_text(nic.gids[i])});
@@ -112,16 +116,18 @@ bool has_ended(const std::string& socket) {
 
 }  // namespace
 
-std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics) {
+std::vector<TreeFile> device_tree(const NicListing& listing) {
+  const std::vector<attach::NicInfo>& nics = listing.nics;
   std::vector<TreeFile> out;
   out.push_back({"sys/class/infiniband_verbs/abi_version", "6\n"});
   out.push_back({"dev/infiniband/rdma_cm", "/dev/null", true});
   for (std::size_t i = 0; i < nics.size(); ++i) {
+    if (nics[i].gone != 0) continue;
     const std::string verbs = fmt::format("sys/class/infiniband_verbs/uverbs{}/", i);
     out.push_back({fmt::format("dev/infiniband/uverbs{}", i), "/dev/null", true});
     out.push_back({verbs + "ibdev", attach::text_of(nics[i].name) + "\n"});
     out.push_back({verbs + "abi_version", "1\n"});
-    add_device(out, nics[i]);
+    add_device(out, nics[i], listing);
   }
   return out;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/attach/protocol.h"
+#include "tools/testbed/nic_list.h"
 
 namespace paceline::tools {
 
@@ -17,8 +17,9 @@ struct TreeFile {
   bool link = false;  // a symbolic link to `text`
 };
 
-// N is the place of an instance in `nics`, as in ibv_device::dev_name.
-std::vector<TreeFile> device_tree(const std::vector<attach::NicInfo>& nics);
+// N is the place of an instance in the list, as in ibv_device::dev_name. Those that are gone have
+// no files. Counters are 0 in the tree: dataplane/verbs/files asks for them when they are read.
+std::vector<TreeFile> device_tree(const NicListing& listing);
 
 // Writes the tree into a folder below `runtime`. The folder's name depends on the service's socket
 // and on the content, so programs of one service share it. `folder` is empty where `error` is not.

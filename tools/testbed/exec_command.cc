@@ -120,7 +120,9 @@ std::vector<std::string> check_nics(const ExecOptions& options, const std::strin
                             options_to_start(options.name, socket))};
   }
   std::vector<std::string> names;
-  for (const attach::NicInfo& nic : listing.nics) names.push_back(attach::text_of(nic.name));
+  for (const attach::NicInfo& nic : listing.nics) {
+    if (nic.gone == 0) names.push_back(attach::text_of(nic.name));
+  }
   if (names.empty()) return {fmt::format("the service at {} has no NICs", socket)};
   if (options.nic.empty() || std::find(names.begin(), names.end(), options.nic) != names.end()) {
     return {};
@@ -148,7 +150,7 @@ Environment settings(const ExecOptions& options, const std::string& socket,
     WrittenTree tree;
     if (error.empty() && errors.empty()) {
       remove_left_trees(runtime);
-      tree = write_device_tree(runtime, socket, device_tree(listing.nics));
+      tree = write_device_tree(runtime, socket, device_tree(listing));
       error = tree.error;
     }
     if (!error.empty()) {
@@ -197,7 +199,8 @@ int run(const ExecOptions& options) {
       report_errors({program.error});
       return program.exit_code;
     }
-    const std::string why = why_not_preloadable(program.file, path);
+    std::string why = why_not_preloadable(program.file, path);
+    if (why.empty()) why = why_blind(program.file);
     if (!why.empty()) return report_errors({why});
   }
   const NicListing listing = list_nics(socket);

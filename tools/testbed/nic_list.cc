@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "dataplane/attach/message_socket.h"
+#include "dataplane/attach/text.h"
 #include "dataplane/attach/turned_away.h"
 
 namespace paceline::tools {
@@ -42,6 +43,30 @@ std::string ask(int socket, attach::Operation operation, std::span<const std::by
   return {};
 }
 
+std::vector<std::string> counters_of(int socket, const attach::NicInfo& nic) {
+  attach::OpenRequest request;
+  request.nic = nic.name;
+  attach::Message reply;
+  int code = 0;
+  std::vector<std::string> out;
+  if (!ask(socket, attach::Operation::port_counters, std::as_bytes(std::span(&request, 1)), reply,
+           code)
+           .empty()) {
+    return out;
+  }
+  const std::span<const std::byte> bytes = reply.beyond<attach::CounterList>();
+  const std::size_t count = std::min<std::size_t>(reply.as<attach::CounterList>().count,
+                                                  bytes.size() / sizeof(attach::PortCounter));
+  for (std::size_t i = 0; i < count; ++i) {
+    attach::PortCounter one;
+    std::memcpy(&one, bytes.data() + i * sizeof(one), sizeof(one));
+    // A file is made by that name.
+    const std::string name = attach::text_of(one.name);
+    if (name.starts_with("counters/") || name.starts_with("hw_counters/")) out.push_back(name);
+  }
+  return out;
+}
+
 }  // namespace
 
 NicListing list_nics(const std::string& socket) {
@@ -58,6 +83,7 @@ NicListing list_nics(const std::string& socket) {
   int code = 0;
   std::string error = ask(connection.get(), attach::Operation::hello,
                           std::as_bytes(std::span(&hello, 1)), reply, code);
+  const std::string version = attach::text_of(reply.as<attach::HelloReply>().version);
   reply = {};
   if (error.empty()) error = ask(connection.get(), attach::Operation::list_nics, {}, reply, code);
   if (!error.empty()) return {{}, error, code};
@@ -68,6 +94,10 @@ NicListing list_nics(const std::string& socket) {
   NicListing listing;
   listing.nics.resize(count);
   if (count != 0) std::memcpy(listing.nics.data(), bytes.data(), count * sizeof(attach::NicInfo));
+  listing.version = version;
+  const auto there = std::find_if(listing.nics.begin(), listing.nics.end(),
+                                  [](const attach::NicInfo& nic) { return nic.gone == 0; });
+  if (there != listing.nics.end()) listing.counters = counters_of(connection.get(), *there);
   return listing;
 }
 

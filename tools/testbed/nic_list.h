@@ -11,7 +11,9 @@ namespace paceline::tools {
 struct NicListing {
   std::vector<attach::NicInfo> nics;
   std::string error;
-  int code = 0;  // an errno, where there is one
+  int code = 0;                         // an errno, where there is one
+  std::string version{};                // of the service
+  std::vector<std::string> counters{};  // of a port, as attach::PortCounter; none: an older service
 };
 
 // Waits for an answer at most five seconds.

@@ -152,6 +152,15 @@ FoundProgram find_program(const std::string& name, const std::string& path) {
   return {{}, fmt::format("{}: not found in PATH", name), kNotFound};
 }
 
+std::string why_blind(const std::string& file) {
+  if (file.substr(file.rfind('/') + 1) != "rdma") return {};
+  return fmt::format(
+      "{} asks the kernel by netlink, and the kernel has none of these NICs. `ibv_devinfo` and "
+      "`ibstat` show them, files in /sys/class/infiniband/NAME/ports/1/hw_counters their counters, "
+      "`paceline testbed status` both",
+      file);
+}
+
 std::string why_not_preloadable(const std::string& file, const std::string& path) {
   std::string now = file;
   for (int depth = 0; depth <= kMostInterpreters; ++depth) {

@@ -20,4 +20,7 @@ FoundProgram find_program(const std::string& name, const std::string& path);
 // ("#!/usr/bin/env NAME" too).
 std::string why_not_preloadable(const std::string& file, const std::string& path);
 
+// Why a program of that name, though it can be loaded, would not see our NICs; empty: it would.
+std::string why_blind(const std::string& file);
+
 }  // namespace paceline::tools

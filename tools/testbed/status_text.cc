@@ -87,7 +87,9 @@ void add_nics(std::string& text, const Json& set) {
                     number(counters, "rx_data_packets"), number(counters, "rx_data_bytes"),
                     number(counters, "rx_ce_packets"), number(counters, "retransmitted_packets"),
                     number(counters, "cnps_received"));
-    if (const std::string down = ports_down(nic); !down.empty()) {
+    if (nic.value("gone", Json(false)) == true) {
+      text += fmt::format("{:<12} taken away (paceline testbed remove)\n", "");
+    } else if (const std::string down = ports_down(nic); !down.empty()) {
       text += fmt::format("{:<12} without a link: {}\n", "", down);
     }
     if (const std::string why = reasons(nic, "undelivered"); !why.empty()) {

@@ -18,6 +18,7 @@
 #include "tools/testbed/device_tree.h"
 #include "tools/testbed/fault_command.h"
 #include "tools/testbed/nic_list.h"
+#include "tools/testbed/remove_command.h"
 #include "tools/testbed/service_process.h"
 #include "tools/testbed/status_text.h"
 
@@ -33,6 +34,7 @@ struct TestbedOptions {
   bool foreground = false;
   bool json = false;
   FaultOptions fault;
+  std::vector<std::string> removed;
 };
 
 bool good_testbed_name(const std::string& name) {
@@ -153,6 +155,14 @@ int fault(const TestbedOptions& options) {
   return inject_faults(options.fault, socket, options_to_start(options.name, socket));
 }
 
+int remove(const TestbedOptions& options) {
+  if (!good_testbed_name(options.name)) return refuse_name(options);
+  const std::string socket = running_socket(options);
+  const ServicePeer peer = service_peer(socket);
+  if (peer.pid == 0) return nobody(options, socket, peer);
+  return remove_nics(options.removed, socket, options_to_start(options.name, socket));
+}
+
 int down(const TestbedOptions& options) {
   if (!good_testbed_name(options.name)) return refuse_name(options);
   const ServicePeer peer = service_peer(socket_of(options));
@@ -198,6 +208,9 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
   CLI::App* const look = add("status", "NICs, programs, queues, marks and drops", status);
   look->add_flag("--json", options->json, "everything, for machines");
   options->fault.add_to(*add("fault", "Fail and restore ports, links and switches", fault));
+  add("remove", "Take NICs away from their programs, as if pulled out of the machine", remove)
+      ->add_option("NIC", options->removed, "h1; for good: only a new testbed has it again")
+      ->required();
   add("down", "End a testbed", down);
   command->footer(
       "Examples:\n"
@@ -207,6 +220,7 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
       "  paceline testbed fault h0.1 down --for 50ms\n"
       "  paceline testbed fault h1 loss=0.01 rate=1Gb/s\n"
       "  paceline testbed fault --random 100 --seed 7 --every 100ms\n"
+      "  paceline testbed remove h1\n"
       "  paceline testbed down --name b\n"
       "Exit status: 0 good, 1 no testbed, or it does not start or end, 2 bad input.");
 }

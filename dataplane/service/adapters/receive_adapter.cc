@@ -71,6 +71,17 @@ bool SharedReceives::pump() {
   return true;
 }
 
+bool SharedReceives::resize(std::byte* memory, attach::WorkQueueShape shape) {
+  pump();
+  if (broken_ || view_.waiting() != 0 || limit_ > shape.slots || !queue_.resize(shape.slots)) {
+    return false;
+  }
+  view_.move_to(memory, shape);
+  told_ = view_.next() - static_cast<std::uint32_t>(queue_.size());
+  view_.tell_taken(told_);
+  return true;
+}
+
 bool SharedReceives::settle() {
   tell_taken();
   const auto queued = static_cast<std::uint32_t>(queue_.size());

@@ -58,6 +58,9 @@ class SharedReceives {
   // Likewise for messages without a completion. True once when fewer requests than the limit are
   // left: the limit is then disarmed (vol. 1, 10.2.9.2).
   bool settle();
+  // Takes what is posted, and goes on in other memory. False, and nothing is changed: requests that
+  // no message has taken, or the limit, are more than would fit, or the queue is broken. Allocates.
+  bool resize(std::byte* memory, attach::WorkQueueShape shape);
   void arm(std::uint32_t limit) { limit_ = limit; }
   std::uint32_t limit() const { return limit_; }
   bool broken() const { return broken_; }

@@ -31,6 +31,12 @@ class WorkQueueView {
     return shape_.stride - static_cast<std::uint32_t>(head);
   }
   void advance() { ++next_; }
+  // Goes on in other memory, in which nothing waits.
+  void move_to(std::byte* memory, attach::WorkQueueShape shape) {
+    memory_ = memory;
+    shape_ = shape;
+    header().tail.value.store(next_, std::memory_order_relaxed);
+  }
   // Whatever is there is passed over.
   void skip_all() {
     next_ = header().tail.value.load(std::memory_order_acquire);

@@ -104,6 +104,11 @@ bool CmService::drain(std::uint32_t channel) {
   return true;
 }
 
+void CmService::take_away(std::size_t nic) {
+  manager_.take_away(nic);
+  settle();
+}
+
 void CmService::arrive(const Parcel& parcel, std::span<const std::byte> bytes) {
   manager_.arrive(steady_time(), parcel, bytes);
   settle();
@@ -137,8 +142,9 @@ CmCounts CmService::counts(std::uint32_t owner) const {
   for (const auto& [channel, socket] : sockets_) {
     if (socket.owner != owner) continue;
     ++out.channels;
-    out.ids += manager_.ids_of(channel);
-    out.listeners += manager_.listeners_of(channel);
+    const ConnectionManager::Holdings held = manager_.holdings_of(channel);
+    out.ids += held.ids;
+    out.listeners += held.listeners;
   }
   return out;
 }

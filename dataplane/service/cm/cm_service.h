@@ -59,6 +59,8 @@ class CmService {
   // The error is EACCES if the channel belongs to another program.
   Ran run(std::uint32_t owner, const UcmRequest& request);
 
+  // An instance has left the machine: as ConnectionManager::take_away().
+  void take_away(std::size_t nic);
   // A message of another machine, as ConnectionManager::arrive().
   void arrive(const Parcel& parcel, std::span<const std::byte> bytes);
 

@@ -11,6 +11,8 @@
 
 #include "cc/plugin/plugin.h"
 #include "cc/registry.h"
+#include "dataplane/attach/text.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/config/algorithm_catalogue.h"
 #include "dataplane/service/protocol/control_protocol.h"
 
@@ -242,6 +244,36 @@ std::vector<std::string> ControlOperations::change_links(
   return {};
 }
 
+// Links first, so that a last word of the engine reaches nobody.
+std::vector<std::string> ControlOperations::take_away(const std::vector<std::string>& names) {
+  std::vector<std::string> errors;
+  std::vector<NicPlace> places;
+  for (const std::string& name : names) {
+    const auto place = service_.find_nic(name);
+    if (!place) {
+      errors.push_back(fmt::format("nics: there is no \"{}\"", printable(name)));
+    } else if (service_.gone(*place)) {
+      errors.push_back(fmt::format("nics: \"{}\" was taken away before", name));
+    } else {
+      places.push_back(*place);
+    }
+  }
+  if (!errors.empty()) return errors;
+  for (const NicPlace place : places) {
+    ServiceWorker& worker = service_.worker(place.worker);
+    config::LinkFault down;
+    down.target = attach::text_of(worker.nics().nic(place.nic).info.name);
+    down.action = "down";
+    std::vector<fabric::LinkEvent> events;
+    // A port of this machine keeps its link, which is others' as well.
+    if (worker.nics().plan_fault(down, events).empty()) {
+      worker.call(place.nic, [&](Picos now) { worker.nics().change_links(now, events); });
+    }
+    sessions_.take_away(place);
+  }
+  return {};
+}
+
 ControlAnswer ControlOperations::answer(std::string_view text, const ControlClient& client) {
   const ParsedControl parsed = parse_control(text);
   const ControlRequest& request = parsed.request;
@@ -265,7 +297,7 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
         answer.descriptor = service_.segment_descriptor();
         break;
       case ControlOp::status: {
-        std::string status = status_();
+        std::string status = sessions_.status();
         if (status.size() + 128 <= kMostControlBytes) {
           out["status"] = Json::parse(status);
         } else if (put_aside(status, answer)) {
@@ -339,6 +371,9 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
         out["links"] = links;
         break;
       }
+      case ControlOp::take_away:
+        errors = take_away(*request.nics);
+        break;
       case ControlOp::probe_open:
         add(probes_.open(client, request.probe, errors));
         break;

@@ -22,15 +22,21 @@ struct ControlAnswer {
   attach::SharedMemory memory;  // what was too long for a message
 };
 
+// What operators ask of the sessions of programs.
+struct SessionOperations {
+  std::function<std::string()> status;  // the text that programs get for the same question
+  std::function<void(NicPlace)> take_away;
+};
+
 class ControlOperations {
  public:
-  // `status`: the text that programs get for the same question. All outlive this.
+  // All outlive this.
   ControlOperations(Service& service, CongestionController& controller, std::string attach_socket,
-                    std::function<std::string()> status)
+                    SessionOperations sessions)
       : service_(service),
         congestion_(controller),
         attach_socket_(std::move(attach_socket)),
-        status_(std::move(status)),
+        sessions_(std::move(sessions)),
         captures_(service),
         probes_(service) {}
 
@@ -45,13 +51,14 @@ class ControlOperations {
   static std::string refuse(const std::string& why);
 
  private:
+  std::vector<std::string> take_away(const std::vector<std::string>& names);
   std::vector<std::string> change_links(const std::vector<config::LinkFault>& faults,
                                         std::size_t& links);
 
   Service& service_;
   CongestionController& congestion_;
   std::string attach_socket_;
-  std::function<std::string()> status_;
+  SessionOperations sessions_;
   CaptureController captures_;
   ProbeController probes_;
 };

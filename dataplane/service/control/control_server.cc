@@ -62,10 +62,10 @@ pid_t process_at(int socket) {
 }  // namespace
 
 ControlServer::ControlServer(Service& service, boost::asio::io_context& context,
-                             std::string attach_socket, std::function<std::string()> status)
+                             std::string attach_socket, SessionOperations sessions)
     : service_(service),
       congestion_(service),
-      operations_(service, congestion_, std::move(attach_socket), std::move(status)),
+      operations_(service, congestion_, std::move(attach_socket), std::move(sessions)),
       listening_(context),
       breath_(context),
       look_(context),

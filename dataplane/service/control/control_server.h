@@ -28,7 +28,7 @@ class ControlServer {
 
   // The service has been started; all outlive this, and the context runs no more when it goes.
   ControlServer(Service& service, boost::asio::io_context& context, std::string attach_socket,
-                std::function<std::string()> status);
+                SessionOperations sessions);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;

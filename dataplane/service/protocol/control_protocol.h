@@ -58,6 +58,11 @@
 //                (its port 1), or as `link` of an [[event]]; action and direction as there, or
 //                "clear". All events, or none.
 //
+//   take_away    {nics: [names]} -> {}: as if they were pulled out of the machine. Their links go
+//   down,
+//                programs get IBV_EVENT_DEVICE_FATAL and RDMA_CM_EVENT_DEVICE_REMOVAL, and nobody
+//                opens them again until the service is restarted. All of them, or none.
+//
 //   probe_open   {clocks?: [{nic, offset_ns?, drift_ppb?, jump_ns?, jump_after_us?}]} -> nics:
 //                [{name, address, qp_number, qkey}]. Each NIC gets a queue pair for probes, until
 //                the connection ends; one connection at a time. clocks: NICs whose clocks are off,

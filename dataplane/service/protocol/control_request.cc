@@ -27,10 +27,10 @@ constexpr double kMostName = 63;
 constexpr double kMostPath = 4096;
 constexpr double kMostId = 9007199254740991.0;  // what every JSON reader keeps
 constexpr double kMostClusters = telemetry::kMostClusters;
-constexpr EnumTexts<19> kOps{"hello", "telemetry",   "status",      "parameters", "configure",
-                             "trial", "use_arm",     "renew",       "end_trial",  "trials",
-                             "guard", "clear_guard", "load_plugin", "plugins",    "capture",
-                             "fault", "probe_open",  "probe_begin", "probes"};
+constexpr EnumTexts<20> kOps{"hello", "telemetry",   "status",      "parameters",  "configure",
+                             "trial", "use_arm",     "renew",       "end_trial",   "trials",
+                             "guard", "clear_guard", "load_plugin", "plugins",     "capture",
+                             "fault", "take_away",   "probe_open",  "probe_begin", "probes"};
 static_assert(kOps.size() == static_cast<std::size_t>(ControlOp::probes) + 1);
 constexpr double kMostFaults = 512;  // of one request
 constexpr double kMostFaultUs = 3.6e9;
@@ -48,6 +48,10 @@ Field whole_field(std::string name, bool required, double least, double most) {
           .required = required,
           .least = least,
           .most = most};
+}
+Field required(Field field) {
+  field.required = true;
+  return field;
 }
 Field limit_field(std::string name, double most) {
   return {.name = std::move(name), .type = FieldType::number, .most = most, .or_null = true};
@@ -164,6 +168,7 @@ const std::array<std::vector<Field>, kOps.size()>& operations() {
       {text_field("nic", true), whole_field("bytes", false, kLeastCaptureBytes, kMostCaptureBytes),
        whole_field("snap", false, kLeastCaptureSnap, kMostCaptureSnap)},
       fault_fields(),
+      {required(config::nic_names_field())},
       probe_open_fields(),
       probe_begin_fields(),
       {},

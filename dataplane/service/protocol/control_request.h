@@ -35,6 +35,7 @@ enum class ControlOp : std::uint8_t {
   plugins,
   capture,
   fault,
+  take_away,
   probe_open,
   probe_begin,
   probes,

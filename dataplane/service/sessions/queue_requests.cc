@@ -155,15 +155,53 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   return {};
 }
 
-Status QueueRequests::modify_srq(const attach::Message& request) {
+// With both changes the limit is one of the new size, and neither is made without the other.
+Status QueueRequests::modify_srq(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::ModifySrqRequest>();
   SharedReceiveObject* const srq = state_.srqs.find(r.handle);
   if (srq == nullptr) return nothing_called("shared receive queue", r.handle);
-  if ((r.change & IBV_SRQ_MAX_WR) != 0) return {EOPNOTSUPP, "resizing is not offered"};
-  if (r.change != IBV_SRQ_LIMIT) return {EINVAL, fmt::format("srq_attr_mask = {:#x}", r.change)};
-  if (r.limit > srq->requests) return out_of_range("srq_limit", r.limit, 0, srq->requests);
-  const bool ran = state_.on_worker([&](Picos) { srq->receives->arm(r.limit); });
-  return ran ? Status{} : worker_gone();
+  if (r.change == 0 || (r.change & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) {
+    return {EINVAL, fmt::format("srq_attr_mask = {:#x}", r.change)};
+  }
+  const bool resizes = (r.change & IBV_SRQ_MAX_WR) != 0;
+  const bool arms = (r.change & IBV_SRQ_LIMIT) != 0;
+  const std::uint32_t most = state_.service.settings().limits.requests;
+  if (resizes && (r.requests == 0 || r.requests > most)) {
+    return out_of_range("max_wr", r.requests, 1, most);
+  }
+  const attach::WorkQueueShape shape =
+      resizes ? attach::receive_queue_shape(r.requests, srq->segments) : attach::WorkQueueShape{};
+  const std::uint32_t size = resizes ? shape.slots : srq->requests;
+  if (arms && r.limit > size) return out_of_range("srq_limit", r.limit, 0, size);
+  attach::SharedMemory memory;
+  QueueShare share;
+  if (resizes) {
+    if (Status v = state_.take_queue(share, shape.bytes()); v.error != 0) return v;
+    if (!memory.make("paceline-srq", shape.bytes())) return {ENOMEM, "shared memory"};
+    new (memory.data()) attach::WorkQueueHeader;
+  }
+  bool fits = true;
+  const bool ran = state_.on_worker([&](Picos) {
+    const std::uint32_t before = srq->receives->limit();
+    if (arms) srq->receives->arm(r.limit);
+    if (resizes) fits = srq->receives->resize(memory.data(), shape);
+    if (!fits && arms) srq->receives->arm(before);
+  });
+  if (!ran) return worker_gone();
+  if (!fits) return {EINVAL, "more requests wait, or the limit is higher, than would fit"};
+  if (!resizes) return {};
+  srq->memory = std::move(memory);
+  srq->share = std::move(share);
+  srq->requests = shape.slots;
+  attach::SrqReply answer;
+  answer.handle = answer.number = r.handle;
+  answer.doorbell = srq->bell;
+  answer.slots = answer.requests = shape.slots;
+  answer.stride = shape.stride;
+  answer.segments = srq->segments;
+  reply.put(answer);
+  reply.descriptors = {srq->memory.descriptor()};
+  return {};
 }
 
 Status QueueRequests::query_srq(const attach::Message& request, Reply& reply) {

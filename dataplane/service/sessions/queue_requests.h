@@ -17,7 +17,7 @@ class QueueRequests {
   Status resize_cq(const attach::Message& request, Reply& reply);
   Status destroy_cq(const attach::Message& request);
   Status create_srq(const attach::Message& request, Reply& reply);
-  Status modify_srq(const attach::Message& request);
+  Status modify_srq(const attach::Message& request, Reply& reply);
   Status query_srq(const attach::Message& request, Reply& reply);
   Status destroy_srq(const attach::Message& request);
 

@@ -62,7 +62,8 @@ cm::NicBook nic_book(Service& service) {
             return service.worker(place.worker).nics().path_to(place.nic, to).has_value();
           },
           [&service, places](std::size_t nic) {
-            return service.worker(places[nic].worker).up(places[nic].nic);
+            return !service.gone(places[nic]) &&
+                   service.worker(places[nic].worker).up(places[nic].nic);
           }};
 }
 
@@ -276,8 +277,25 @@ void Server::end_spoilt_sessions() {
         "session {} of user {} (process {}) is ended: it took pages out of memory that is "
         "registered",
         session.number(), session.peer().user, session.peer().pid);
-    here->over = true;
-    if (!here->under_way) end(here);
+    end_soon(here);
+  }
+}
+
+void Server::take_away(NicPlace place) {
+  service_.take_away(place);
+  const std::vector<NicPlace> places = service_.nics();
+  cm_.take_away(
+      static_cast<std::size_t>(std::find(places.begin(), places.end(), place) - places.begin()));
+  const std::string name =
+      attach::text_of(service_.worker(place.worker).nics().nic(place.nic).info.name);
+  spdlog::info("NIC {} is taken away", name);
+  for (Place at = connections_.begin(); at != connections_.end();) {
+    const Place here = at++;
+    if (here->session.place() != place) continue;
+    // Its last word; a program that does not read gets none.
+    answer(here->socket.native_handle(), {}, {ENODEV, fmt::format("NIC {} was taken away", name)},
+           {});
+    end_soon(here);
   }
 }
 

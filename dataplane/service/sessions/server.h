@@ -37,7 +37,10 @@ class Server {
   void stop() { context_.stop(); }
   boost::asio::io_context& context() { return context_; }
   std::size_t connections() const { return connections_.size(); }
-  // The reply to `status` for a user who may see all sessions. For the context's thread.
+  // An instance leaves the machine: its programs and their rdma_cm ids are told and lose it, and
+  // nobody opens it again. For the context's thread, as what follows.
+  void take_away(NicPlace place);
+  // The reply to `status` for a user who may see all sessions.
   std::string status_of_all();
 
  private:
@@ -71,6 +74,11 @@ class Server {
   // Ends the sessions whose programs took pages out of registered memory (view_guard.h).
   void wait_for_spoilt_views();
   void end_spoilt_sessions();
+  // At once, or when its errand is done.
+  void end_soon(Place at) {
+    at->over = true;
+    if (!at->under_way) end(at);
+  }
   Next serve_some(Place at);
   Next finish(Place at, const std::shared_ptr<Errand>& errand);
   void end(Place at);

@@ -11,6 +11,7 @@
 #include "dataplane/attach/text.h"
 #include "dataplane/base/text/printable.h"
 #include "dataplane/service/limits/service_limits.h"
+#include "dataplane/service/nics/port_counters.h"
 #include "dataplane/service/sessions/refusals.h"
 
 namespace paceline::service {
@@ -63,6 +64,7 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
   if (operation == Operation::hello) return hello(request, reply);
   if (!greeted_) return {EPROTO, "the first request is hello"};
   if (operation == Operation::list_nics) return list_nics(reply);
+  if (operation == Operation::port_counters) return port_counters(request, reply);
   if (cm_requests_.opened()) {
     if (operation == Operation::cm_channel) return cm_requests_.channel(reply);
     if (operation == Operation::cm_command) return cm_requests_.command(request, reply);
@@ -110,7 +112,7 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::create_srq:
       return unless_memory_ends([&] { return queue_requests_.create_srq(request, reply); });
     case Operation::modify_srq:
-      return queue_requests_.modify_srq(request);
+      return queue_requests_.modify_srq(request, reply);
     case Operation::query_srq:
       return queue_requests_.query_srq(request, reply);
     case Operation::destroy_srq:
@@ -162,12 +164,35 @@ Status Session::list_nics(Reply& reply) {
   return {};
 }
 
-Status Session::open_nic(const attach::Message& request, Reply& reply) {
-  if (opened_) return {EPROTO, "a NIC is open"};
+Status Session::port_counters(const attach::Message& request, Reply& reply) {
+  NicPlace place;
+  if (Status v = find_nic(request, place); v.error != 0) return v;
+  ServiceWorker& worker = state_.service.worker(place.worker);
+  telemetry::EngineCounters counters;
+  const bool ran = worker.call(
+      place.nic, [&](Picos) { counters = worker.nics().nic(place.nic).engine->counters(); });
+  if (!ran) return worker_gone();
+  const std::vector<attach::PortCounter> all = service::port_counters(counters);
+  reply.put(attach::CounterList{static_cast<std::uint32_t>(all.size()), 0});
+  for (const attach::PortCounter& counter : all) reply.put(counter);
+  return {};
+}
+
+// The NIC that an OpenRequest names.
+Status Session::find_nic(const attach::Message& request, NicPlace& out) const {
   const std::string name = attach::text_of(request.as<attach::OpenRequest>().nic);
   const auto place = state_.service.find_nic(name);
   if (!place) return {ENODEV, fmt::format("there is no NIC '{}'", name)};
-  state_.place = *place;
+  if (state_.service.gone(*place)) return {ENODEV, fmt::format("NIC {} was taken away", name)};
+  out = *place;
+  return {};
+}
+
+Status Session::open_nic(const attach::Message& request, Reply& reply) {
+  if (opened_) return {EPROTO, "a NIC is open"};
+  NicPlace place;
+  if (Status v = find_nic(request, place); v.error != 0) return v;
+  state_.place = place;
   if (!state_.bells.make("paceline-doorbells", sizeof(attach::DoorbellPage)) ||
       !state_.notices.make()) {
     return {errno, "doorbells or pipe"};

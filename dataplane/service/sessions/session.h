@@ -65,6 +65,8 @@ class Session {
   Status counted(Status status);
   Status hello(const attach::Message& request, Reply& reply);
   Status list_nics(Reply& reply);
+  Status find_nic(const attach::Message& request, NicPlace& out) const;
+  Status port_counters(const attach::Message& request, Reply& reply);
   Status open_nic(const attach::Message& request, Reply& reply);
   Status query_port(Reply& reply);
   Status create_pd(Reply& reply);

@@ -135,7 +135,8 @@ Json arrivals_of(const ArrivalReport& a) {
           {"round_trips_refused", a.round_trips_refused}};
 }
 
-Json worker_of(ServiceWorker& worker) {
+Json worker_of(Service& service, std::size_t index) {
+  ServiceWorker& worker = service.worker(index);
   NicSetReport report = worker.nics().blank_report();
   worker.nics().ask_devices(report);
   // The congestion control of each NIC now; it may have changed since the start.
@@ -157,6 +158,7 @@ Json worker_of(ServiceWorker& worker) {
                 {"rate_mbps", info.rate_mbps},
                 {"mtu", info.mtu},
                 {"up", worker.up(i)},
+                {"gone", service.gone({index, i})},
                 {"algorithm", algorithms[i]}};
     if (i < report.nics.size()) {
       const NicReport& told = report.nics[i];
@@ -251,7 +253,7 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
                         std::optional<uid_t> only, const ManagementCounts& management) {
   Json workers = Json::array();
   for (std::size_t i = 0; i < service.workers(); ++i) {
-    workers.push_back(worker_of(service.worker(i)));
+    workers.push_back(worker_of(service, i));
   }
   Json tenants = Json::array();
   for (const auto& [user, tenant] : service.tenants()) {

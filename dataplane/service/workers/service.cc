@@ -126,6 +126,10 @@ std::optional<NicPlace> Service::find_nic(std::string_view name) const {
   return std::nullopt;
 }
 
+bool Service::gone(NicPlace place) const {
+  return std::find(gone_.begin(), gone_.end(), place) != gone_.end();
+}
+
 std::vector<NicPlace> Service::nics() const {
   std::vector<NicPlace> all;
   for (std::size_t w = 0; w < workers_.size(); ++w) {
@@ -137,7 +141,8 @@ std::vector<NicPlace> Service::nics() const {
 
 attach::NicInfo Service::nic_info(NicPlace place) const {
   attach::NicInfo info = workers_[place.worker]->nics().nic(place.nic).info;
-  info.up = workers_[place.worker]->up(place.nic) ? 1 : 0;
+  info.gone = gone(place) ? 1 : 0;
+  info.up = info.gone == 0 && workers_[place.worker]->up(place.nic) ? 1 : 0;
   const TenantQuota& quota = settings_.quota;
   const ObjectLimits& limits = settings_.limits;
   info.limits.queue_pairs = quota.queue_pairs;

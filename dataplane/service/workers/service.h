@@ -29,6 +29,8 @@ namespace paceline::service {
 struct NicPlace {
   std::size_t worker = 0;
   std::size_t nic = 0;  // of that worker's set
+
+  friend bool operator==(const NicPlace&, const NicPlace&) = default;
 };
 
 class Service {
@@ -51,6 +53,9 @@ class Service {
   ServiceWorker& worker(std::size_t index) { return *workers_[index]; }
 
   std::optional<NicPlace> find_nic(std::string_view name) const;
+  // It has been taken away: its name stays its own, and nobody can open it.
+  void take_away(NicPlace place) { gone_.push_back(place); }
+  bool gone(NicPlace place) const;
   // With the limits of this service, for this tenant.
   attach::NicInfo nic_info(NicPlace place) const;
   // All of them, at most attach::kMaxNics.
@@ -84,6 +89,7 @@ class Service {
   attach::SharedMemory segment_;
   std::optional<telemetry::SegmentWriter> writer_;
   std::vector<std::unique_ptr<ServiceWorker>> workers_;
+  std::vector<NicPlace> gone_;
   std::map<uid_t, Tenant> tenants_;
   attach::Descriptor userfaultfd_;
   Privileges privileges_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/containers/fixed_ring.h"
@@ -44,6 +45,26 @@ class ReceiveQueue {
       kept.segments = slot;
     }
     ring_.push(kept);
+    return true;
+  }
+
+  // Between requests. Keeps what is queued; false when that does not fit. Allocates.
+  bool resize(std::size_t capacity) {
+    FixedRing<ReceiveRequest> ring(capacity);
+    if (ring_.size() > ring.capacity()) return false;
+    std::vector<Segment> segments(max_segments_ > 1 ? ring.capacity() * max_segments_ : 0);
+    while (!ring_.empty()) {
+      ReceiveRequest kept = ring_.front();
+      ring_.pop();
+      if (kept.segment_count != 0) {
+        Segment* const slot = &segments[(ring.tail() & (ring.capacity() - 1)) * max_segments_];
+        std::copy_n(kept.segments, kept.segment_count, slot);
+        kept.segments = slot;
+      }
+      ring.push(kept);
+    }
+    ring_ = std::move(ring);
+    segments_ = std::move(segments);
     return true;
   }
 

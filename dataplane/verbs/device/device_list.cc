@@ -111,15 +111,22 @@ ibv_device** make_list(int* count) {
   const std::vector<attach::NicInfo> nics = ask_for_nics(settings);
   auto list = std::make_unique<ibv_device*[]>(nics.size() + 1);
   int found = 0;
+  bool gone = false;
   Known& known = known_devices();
   const std::lock_guard hold(known.mutex);
   for (std::size_t i = 0; i < nics.size(); ++i) {
     if (!settings.nic.empty() && settings.nic != attach::text_of(nics[i].name)) continue;
+    if (nics[i].gone != 0) {  // the others keep their numbers
+      gone = true;
+      continue;
+    }
     list[static_cast<std::size_t>(found++)] =
         &known.get(nics[i], settings, static_cast<int>(i))->device;
   }
   known.settle();
-  if (found == 0 && !nics.empty()) {
+  if (found == 0 && gone) {
+    say("all NICs that this program may see were taken away (paceline testbed remove)");
+  } else if (found == 0 && !nics.empty()) {
     say("the service has no NIC instance named " + settings.nic + " (PACELINE_NIC)");
   }
   if (count != nullptr) *count = found;

@@ -105,6 +105,17 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr,
 
 using paceline::verbs::Context;
 
+// Of rdma-core 61 and later: the rate in units of 100 Mb/s. The name is given to the linker, for
+// the header here may know it or not.
+PACELINE_VERBS_EXPORT int newer_query_port_speed(
+    ibv_context* context, std::uint32_t port, std::uint64_t* speed) __asm__("ibv_query_port_speed");
+int newer_query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed) {
+  if (port != paceline::verbs::kPort) return paceline::verbs::result(EINVAL);
+  const std::uint64_t mbps = Context::of(context).nic.rate_mbps;
+  *speed = (mbps == 0 ? paceline::verbs::kSpeeds.back().mbps : mbps + 99) / 100;
+  return 0;
+}
+
 // Reached by programs that know no ibv_context of today's kind, with the attributes of old.
 PACELINE_VERBS_EXPORT int ibv_query_port(ibv_context* context, std::uint8_t port_num,
                                          _compat_ibv_port_attr* port_attr) {

@@ -4,17 +4,22 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "dataplane/verbs/files/cm_device.h"
+#include "dataplane/verbs/files/counter_file.h"
 #include "dataplane/verbs/files/redirect.h"
 
 // A name with "64" at its end is then the same function.
 static_assert(sizeof(off_t) == 8);
 
 namespace {
+
+using paceline::files::CounterFile;
 
 bool has_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
@@ -27,7 +32,7 @@ int open_behind(const char* path, int flags, mode_t mode) {
   static Function* const real = paceline::files::next_function<Function>("open");
   const paceline::files::Path seen(path);
   if (seen.is_connection_manager()) return paceline::files::CmDevice::open(flags);
-  return real(seen.get(), flags, mode);
+  return CounterFile::in_place_of(real(seen.get(), flags, mode), seen, flags);
 }
 
 int openat_behind(int folder, const char* path, int flags, mode_t mode) {
@@ -35,7 +40,7 @@ int openat_behind(int folder, const char* path, int flags, mode_t mode) {
   static Function* const real = paceline::files::next_function<Function>("openat");
   const paceline::files::Path seen(path);
   if (seen.is_connection_manager()) return paceline::files::CmDevice::open(flags);
-  return real(folder, seen.get(), flags, mode);
+  return CounterFile::in_place_of(real(folder, seen.get(), flags, mode), seen, flags);
 }
 
 }  // namespace
@@ -74,7 +79,19 @@ FILE* files_fopen(const char* path, const char* mode) {
   using Function = FILE*(const char*, const char*);
   static Function* const real = paceline::files::next_function<Function>("fopen");
   const paceline::files::Path seen(path);
-  return real(seen.get(), mode);
+  std::FILE* const stream = real(seen.get(), mode);
+  if (stream == nullptr || mode[0] != 'r' || std::strchr(mode, '+') != nullptr) return stream;
+  const int flags = O_RDONLY | (std::strchr(mode, 'e') != nullptr ? O_CLOEXEC : 0);
+  const int own = ::fileno(stream);
+  const int copy = seen.is_redirected() || seen.may_lead_in() ? ::dup(own) : -1;
+  const int counter = CounterFile::in_place_of(copy, seen, flags);
+  if (copy < 0) return stream;
+  if (counter == copy) {  // any other file
+    ::close(copy);
+    return stream;
+  }
+  std::fclose(stream);
+  return counter < 0 ? nullptr : ::fdopen(counter, mode);
 }
 
 PACELINE_EXPORTED DIR* files_opendir(const char* path) __asm__("opendir");

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <climits>
+#include <string_view>
 
 #define PACELINE_EXPORTED __attribute__((visibility("default")))
 
@@ -26,11 +27,15 @@ class Path {
   Path& operator=(const Path&) = delete;
 
   const char* get() const { return path_; }
+  bool is_redirected() const { return path_ == buffer_.data(); }
   // True for a device node. The tree has a link to a character device in its place, which calls
   // about links must follow as well.
   bool is_node() const { return node_; }
   // True for the node of the RDMA connection manager, which cm_device.h opens.
   bool is_connection_manager() const { return manager_; }
+  // Whether it may lead into the tree though it is not redirected: from a folder there, or as
+  // realpath() has told it.
+  bool may_lead_in() const;
 
  private:
   void look();
@@ -40,6 +45,10 @@ class Path {
   bool manager_ = false;
   std::array<char, PATH_MAX> buffer_;  // not initialised: written if the path is redirected
 };
+
+// What of a real path is behind the tree's folder of devices: "h0/ports/1/hw_counters/np_cnp_sent".
+// Empty: it is not in there.
+std::string_view in_device_folder(std::string_view real_path);
 
 // The C library's function of that name, which this library hides. All names asked for exist.
 template <class Function>

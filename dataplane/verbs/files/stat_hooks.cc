@@ -126,6 +126,15 @@ ssize_t files_readlinkat(int folder, const char* path, char* out, std::size_t ro
   return link_behind(folder, path, out, room);
 }
 
+// Shells that list what is there.
+PACELINE_EXPORTED int files_chdir(const char* path) __asm__("chdir");
+int files_chdir(const char* path) {
+  using Function = int(const char*);
+  static Function* const real = next_function<Function>("chdir");
+  const Path seen(path);
+  return real(seen.get());
+}
+
 PACELINE_EXPORTED char* files_realpath(const char* path, char* out) __asm__("realpath");
 char* files_realpath(const char* path, char* out) { return real_path_behind(path, out); }
 

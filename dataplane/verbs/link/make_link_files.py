@@ -10,8 +10,9 @@ objects do not define become stubs, since the real ones would take it for theirs
 else the objects export keeps no version, and so answers a linked program's request for any: the
 private node's name changes with each release of rdma-core, and ibv_devinfo asks for a function of it.
 
-drop-in: exactly the nodes and symbols of the libibverbs that is installed, read from it now, so that
-whatever depends on it (providers, librdmacm) loads; what the objects do not define is a stub.
+drop-in: the nodes and symbols of the libibverbs that is installed, read from it now, so that whatever
+depends on it (providers, librdmacm) loads, and what symbols.txt has beyond these; what the objects do
+not define is a stub.
 """
 
 import argparse
@@ -151,6 +152,17 @@ def make_drop_in(table, defined, symbols, nodes):
             parts.append(function_stub(name, answer))
         else:
             parts.append(f"EXPORTED char {name}[{max(size, 1)}] __attribute__((aligned(8)));\n")
+    # Of public nodes that came later than the library here.
+    present, newest = {name for name, *_ in symbols}, max(
+        (node for node in nodes if "PRIVATE" not in node), key=order_of)
+    later = [(name, *entry) for name, entry in table.items()
+             if name not in present and "PRIVATE" not in entry[0] and order_of(entry[0]) > order_of(newest)]
+    for name, node, answer in sorted(later, key=lambda entry: order_of(entry[1])):
+        if node not in nodes:
+            nodes[node], newest = newest, node
+        members.setdefault(node, []).append(name)
+        if name not in defined:
+            parts.append(function_stub(name, answer))
     # The names that the .symver lines leave behind are nobody's business.
     return version_script(nodes, members, ["paceline_old_*"]), stubs_file(parts)
 

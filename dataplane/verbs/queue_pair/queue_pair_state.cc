@@ -26,8 +26,10 @@ attach::QpValues values_of(const ibv_qp& qp, const ibv_qp_attr& attr, int mask) 
   v.rq_psn = attr.rq_psn;
   v.sq_psn = attr.sq_psn;
   v.dest_qp = attr.dest_qp_num;
-  // How the memory is paged is a matter of regions; programs hand over the same flags here.
-  v.access = attr.qp_access_flags & ~static_cast<unsigned>(IBV_ACCESS_ON_DEMAND);
+  // Programs hand over the flags of their regions, of which some are no matter of queue pairs.
+  constexpr unsigned kOfRegions =
+      IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+  v.access = attr.qp_access_flags & ~kOfRegions;
   v.rate_limit_kbps = attr.rate_limit;
   v.pkey_index = attr.pkey_index;
   v.drain_notify = attr.en_sqd_async_notify;

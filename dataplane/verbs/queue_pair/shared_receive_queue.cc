@@ -70,6 +70,21 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr) {
   return &srq.release()->srq;
 }
 
+int modify(SharedReceiveQueue& srq, const ibv_srq_attr& attr, int mask) {
+  Context& c = *srq.context;
+  if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
+  const attach::ModifySrqRequest request{srq.srq.handle, static_cast<std::uint32_t>(mask),
+                                         attr.max_wr, attr.srq_limit};
+  if ((mask & IBV_SRQ_MAX_WR) == 0) {
+    return c.session.tell(attach::Operation::modify_srq, request);
+  }
+  // Nobody may post meanwhile: the service has taken all that was, and looks in the new memory.
+  const std::lock_guard hold(srq.queue.lock);
+  attach::Message reply;
+  const int error = c.session.ask(attach::Operation::modify_srq, request, reply);
+  return error != 0 ? error : map_queue(srq, reply, reply.as<attach::SrqReply>());
+}
+
 int destroy_srq(SharedReceiveQueue* srq) {
   Context& c = *srq->context;
   const int error = c.session.drop(attach::Operation::destroy_srq, srq->srq.handle);
@@ -122,18 +137,9 @@ PACELINE_VERBS_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq
 
 PACELINE_VERBS_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
   using namespace paceline::verbs;
-  if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return result(EINVAL);
-  // As the device capabilities say (no IBV_DEVICE_SRQ_RESIZE).
-  if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) return result(EOPNOTSUPP);
-  if ((srq_attr_mask & IBV_SRQ_LIMIT) != 0 &&
-      srq_attr->srq_limit > SharedReceiveQueue::of(srq).queue.requests) {
-    return result(EINVAL);
-  }
-  const paceline::attach::ModifySrqRequest request{
-      srq->handle, static_cast<std::uint32_t>(srq_attr_mask), 0, srq_attr->srq_limit};
-  return result(guarded(ENOMEM, [&] {
-    return Context::of(srq->context).session.tell(paceline::attach::Operation::modify_srq, request);
-  }));
+  if (srq_attr_mask == 0) return 0;
+  return result(guarded(
+      ENOMEM, [&] { return modify(SharedReceiveQueue::of(srq), *srq_attr, srq_attr_mask); }));
 }
 
 PACELINE_VERBS_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -63,6 +64,9 @@ int send_registration(Context& c, attach::Operation operation, attach::RegisterR
 
 MemoryRegion* make_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
                           unsigned access) {
+  // A region of all addresses: refused as by the kernel's drivers that page on demand without it.
+  const bool implicit = address == nullptr && length == std::numeric_limits<std::size_t>::max();
+  if (implicit && (access & IBV_ACCESS_ON_DEMAND) != 0) return refuse(EINVAL);
   if (const int error = check_access(access); error != 0) return refuse(error);
   if (number_of(address) + length < length || iova + length < length) return refuse(EINVAL);
   auto region = std::make_unique<MemoryRegion>();

@@ -20,13 +20,26 @@ namespace paceline::verbs {
 
 namespace {
 
-void log_refusal(attach::Operation operation, const attach::Message& reply) {
+std::string complaint_of(const attach::Message& reply) {
   auto complaint = reply.as<attach::Complaint>();
   complaint.text.back() = '\0';
+  return complaint.text.data();
+}
+
+void log_refusal(attach::Operation operation, const attach::Message& reply) {
+  const std::string complaint = complaint_of(reply);
   std::string text = "operation " + std::to_string(static_cast<unsigned>(operation)) +
                      " refused: " + std::strerror(reply.header.error);
-  if (complaint.text.front() != '\0') text += std::string(" (") + complaint.text.data() + ")";
+  if (!complaint.empty()) text += " (" + complaint + ")";
   say(text);
+}
+
+// Why the service has ended a session, if it says so and nobody has read it.
+std::string unread_word(int socket) {
+  pollfd entry{socket, POLLIN, 0};
+  attach::Message last;
+  if (socket < 0 || ::poll(&entry, 1, 0) <= 0 || !attach::turned_away(socket, last)) return {};
+  return complaint_of(last);
 }
 
 // With Yama's ptrace_scope = 1 only ancestors may access a program's memory, so the program names
@@ -86,10 +99,16 @@ int Session::connect(const Settings& settings, Presence* presence) {
   return error;
 }
 
-void Session::lost() noexcept {
+void Session::lost(const char* last_word) noexcept {
   static std::atomic<bool> told{false};  // a program may have many devices of one service
-  if (presence_ == nullptr || !presence_->lost() || told.exchange(true)) return;
+  if (presence_ == nullptr || !presence_->lost()) return;
   try {
+    const std::string why = last_word != nullptr ? last_word : unread_word(socket_.get());
+    if (!why.empty()) {
+      say(why + ": the device is lost to this program, and all calls for it fail");
+      return;
+    }
+    if (told.exchange(true)) return;
     say("the service at " + path_ + " " + how_it_ended(path_, static_cast<bool>(socket_)) +
         ": its devices are lost to this program, and all calls for them fail");
   } catch (const std::exception&) {  // no memory for a message
@@ -116,14 +135,12 @@ int Session::exchange(attach::Operation operation, std::span<const std::byte> bo
                                    : attach::Transfer::closed;
   const attach::Header& answer = received_.header;
   if (got == attach::Transfer::closed && attach::turned_away(socket_.get(), received_)) {
-    return answer.error;
+    return dismissed();
   }
   if (got == attach::Transfer::again) return ETIMEDOUT;  // in connect() alone
   if (got != attach::Transfer::done) return lose();
-  const bool turned_away = answer.sequence == 0 && answer.error != 0;
-  if (!turned_away && (answer.operation != operation || answer.sequence != header.sequence)) {
-    return lose();
-  }
+  if (answer.sequence == 0 && answer.error != 0) return dismissed();
+  if (answer.operation != operation || answer.sequence != header.sequence) return lose();
   if (answer.error != 0) {
     if (log_) log_refusal(operation, received_);
     return answer.error;
@@ -133,6 +150,18 @@ int Session::exchange(attach::Operation operation, std::span<const std::byte> bo
   reply.descriptors.assign(std::make_move_iterator(received_.descriptors.begin()),
                            std::make_move_iterator(received_.descriptors.end()));
   return 0;
+}
+
+// By a word that answers no request. The first is hello: a program that was let in loses its
+// device.
+int Session::dismissed() {
+  const int error = received_.header.error;
+  if (service_.service_pid == 0) {
+    if (log_) log_refusal(attach::Operation::hello, received_);
+    return error;
+  }
+  lost(complaint_of(received_).c_str());
+  return EIO;
 }
 
 bool Session::look() {

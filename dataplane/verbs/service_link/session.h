@@ -50,8 +50,9 @@ class Session {
   // Asks the kernel whether the other end is still there; calls lost() when it is not.
   bool look();
 
-  // The service is gone: marks Presence, and says so on standard error, once in a process.
-  void lost() noexcept;
+  // The service is gone: marks Presence, and says so on standard error, once in a process; or it
+  // has taken the device away, by `last_word` or one that is still to be read, and that is said.
+  void lost(const char* last_word = nullptr) noexcept;
 
   const attach::HelloReply& service() const { return service_; }
   int descriptor() const { return socket_.get(); }
@@ -59,6 +60,7 @@ class Session {
 
  private:
   int lose();
+  int dismissed();
   std::string path_;
   attach::OwnDescriptor socket_;
   Presence* presence_ = nullptr;

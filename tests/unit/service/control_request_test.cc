@@ -82,6 +82,8 @@ TEST_CASE("every error is told, and nothing unknown is taken", "[control]") {
   CHECK(errors(with(R"("op":"use_arm","name":"t","arm":0.5,"epoch":1)")) ==
         Errors{"arm: 0.5; allowed: whole number from 0 to 1"});
   CHECK(errors(with(R"("op":"configure","nics":[])")).size() == 1);
+  CHECK(errors(with(R"("op":"take_away","nics":["h0"])")).empty());
+  CHECK(errors(with(R"("op":"take_away")")).size() == 1);
   CHECK(errors(with(R"("op":"configure","nics":["a","a"])")).size() == 1);
   CHECK(errors(with(R"("op":"configure","nics":"h0")")).size() == 1);
   CHECK(errors(with(R"("op":"configure","params":{"g":"x","h":null},"dry_run":1)")).size() == 3);

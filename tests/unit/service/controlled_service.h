@@ -87,7 +87,9 @@ struct ControlledService {
     running.on_control([this] {
       control = std::make_unique<service::ControlServer>(
           running.service(), running.server().context(), running.path(),
-          [this] { return running.server().status_of_all(); });
+          service::SessionOperations{
+              [this] { return running.server().status_of_all(); },
+              [this](service::NicPlace place) { running.server().take_away(place); }});
       wrong = control->listen(service::control_socket_beside(running.path()));
     });
     REQUIRE(wrong.empty());

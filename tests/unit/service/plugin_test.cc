@@ -63,8 +63,9 @@ struct Desk {
   explicit Desk(std::vector<std::string> folders) : running(settings_of(std::move(folders))) {
     running.on_control([&] {
       controller = std::make_unique<service::CongestionController>(running.service());
-      operations = std::make_unique<service::ControlOperations>(running.service(), *controller,
-                                                                "there", [] { return "{}"; });
+      operations = std::make_unique<service::ControlOperations>(
+          running.service(), *controller, "there",
+          service::SessionOperations{[] { return "{}"; }, {}});
     });
   }
   static service::ServiceSettings settings_of(std::vector<std::string> folders) {

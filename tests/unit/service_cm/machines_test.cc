@@ -431,7 +431,7 @@ TEST_CASE("an id whose program is gone stays for its peer, and then goes") {
   two.destroy(1, two.called);
   CmId* found = nullptr;
   REQUIRE(machine.manager.find(machine.channel, two.called, found) == ENOENT);
-  REQUIRE(machine.manager.ids_of(machine.channel) == 1);  // the listener
+  REQUIRE(machine.manager.holdings_of(machine.channel).ids == 1);  // the listener
   two.send(rtu);
   REQUIRE(two.counts(1).unknown == 0);
   REQUIRE(two.event(0).kind == EventKind::disconnected);

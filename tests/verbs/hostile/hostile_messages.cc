@@ -15,6 +15,7 @@ using attach::Operation;
 
 constexpr Operation kOperations[] = {Operation::hello,
                                      Operation::list_nics,
+                                     Operation::port_counters,
                                      Operation::open_nic,
                                      Operation::query_port,
                                      Operation::status,
@@ -59,6 +60,7 @@ std::vector<std::byte> HostileSession::body_of(Operation operation, RawEnd& end)
     case Operation::hello:
       return bytes_of(attach::HelloRequest{});
     case Operation::open_nic:
+    case Operation::port_counters:
       return bytes_of(attach::OpenRequest{});
     case Operation::share_memory:
       return bytes_of(attach::ShareMemoryRequest{});
@@ -99,8 +101,9 @@ std::vector<std::byte> HostileSession::body_of(Operation operation, RawEnd& end)
       return bytes_of(r);
     }
     case Operation::modify_srq:
-      return bytes_of(
-          attach::ModifySrqRequest{1, 2, 0, static_cast<std::uint32_t>(w_.odd.below(20))});
+      return bytes_of(attach::ModifySrqRequest{1, static_cast<std::uint32_t>(w_.odd.below(4)),
+                                               static_cast<std::uint32_t>(w_.odd.below(100)),
+                                               static_cast<std::uint32_t>(w_.odd.below(20))});
     case Operation::create_qp: {
       attach::CreateQpRequest r = end.wish(static_cast<attach::PairType>(2 + w_.odd.below(3)));
       if (w_.odd.one_in(3)) r.srq = 1;

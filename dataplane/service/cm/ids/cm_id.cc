@@ -56,6 +56,7 @@ int CmId::claim(const NicBook& nics, PortTable& ports, const SocketAddress& addr
   if (!address.any()) {
     nic = nics.owner(address.ip);
     if (!nic || !sees(seen_, *nic)) return EADDRNOTAVAIL;
+    if (nics.gone(*nic)) return ENODEV;
     if (space_ == PortSpace::ipoib) return EINVAL;  // IP over InfiniBand
     claim.where = nic;
   }
@@ -244,6 +245,15 @@ int CmId::qp_attributes(std::uint32_t state, QpAttributes& out) const {
     default:
       return EINVAL;
   }
+}
+
+Event CmId::lose_device() {
+  state_ = State::lost;
+  nic_.reset();
+  connection_.reset();
+  lookup_.reset();
+  answer_ = {};
+  return event(EventKind::device_removal);
 }
 
 void CmId::end(Nanos now, Actions& out) {

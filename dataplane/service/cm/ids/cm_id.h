@@ -48,6 +48,7 @@ class CmId {
     route_resolved,
     listening,
     connecting,  // or connected: see Connection::State
+    lost,        // its device is gone
   };
   // The most bytes of private data that a program may give.
   static constexpr std::size_t kRequestRoom = private_bytes(Attribute::req) - kIpHeaderBytes;
@@ -75,6 +76,8 @@ class CmId {
   int data_has_come(Actions& out);
   // `state`: a value of enum ibv_qp_state.
   int qp_attributes(std::uint32_t state, QpAttributes& out) const;
+  // Its device has left the machine. Returns the event to report.
+  Event lose_device();
   // The last call of the program. When over(), nothing is owed to the other end any more.
   void end(Nanos now, Actions& out);
   bool over() const { return !connection_ || connection_->idle(); }

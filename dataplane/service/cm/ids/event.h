@@ -20,6 +20,7 @@ enum class EventKind : std::uint32_t {
   rejected = 8,
   established = 9,
   disconnected = 10,
+  device_removal = 11,
   timewait_exit = 15,
 };
 

@@ -31,15 +31,15 @@ bool ConnectionManager::has_events(std::uint32_t channel) const {
   return at != channels_.end() && !at->second.events.empty();
 }
 
-std::size_t ConnectionManager::ids_of(std::uint32_t channel) const {
+ConnectionManager::Holdings ConnectionManager::holdings_of(std::uint32_t channel) const {
+  Holdings out;
   const auto at = channels_.find(channel);
-  return at == channels_.end() ? 0 : at->second.ids;
-}
-
-std::size_t ConnectionManager::listeners_of(std::uint32_t channel) const {
-  return static_cast<std::size_t>(std::count_if(ids_.begin(), ids_.end(), [&](const auto& one) {
-    return one.second.channel == channel && one.second.id.state() == CmId::State::listening;
-  }));
+  if (at != channels_.end()) out.ids = at->second.ids;
+  for (const auto& [number, entry] : ids_) {
+    const bool listens = entry.id.state() == CmId::State::listening;
+    if (entry.channel == channel && listens) ++out.listeners;
+  }
+  return out;
 }
 
 std::optional<Event> ConnectionManager::next_event(std::uint32_t channel) {
@@ -269,6 +269,23 @@ void ConnectionManager::expire(Nanos now) {
     remove_if_over(id);
   }
   carry(now);
+}
+
+// Like Linux, which destroys the kernel's half of such an id: its program may destroy it, and no
+// more. An id that its program has not accepted yet is not told of; to accept it fails.
+void ConnectionManager::take_away(std::size_t nic) {
+  nics_.take_away(nic);
+  for (auto& [number, entry] : ids_) {
+    if (entry.id.nic() != nic) continue;
+    queue(entry.id.lose_device());
+    ports_.drop(number);
+    retime(entry);
+  }
+  std::vector<std::uint32_t> left;
+  for (const auto& [number, entry] : ids_) {
+    if (entry.channel == 0 && entry.id.over()) left.push_back(number);
+  }
+  for (const std::uint32_t id : left) remove(id);
 }
 
 // Delivers messages, and the answers to them, until none is left.

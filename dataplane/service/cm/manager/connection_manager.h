@@ -74,13 +74,19 @@ class ConnectionManager {
   // What has come to queue pair 1. Whoever sent it may have written what he likes.
   void arrive(Nanos now, const Parcel& parcel, std::span<const std::byte> bytes);
 
+  // An instance has left the machine: ids of it are told and have no device any more.
+  void take_away(std::size_t nic);
+
   // --- timers ---
   Nanos deadline() const { return timers_.empty() ? kNeverNanos : Nanos{timers_.begin()->first}; }
   void expire(Nanos now);
 
   const NicBook& nics() const { return nics_; }
-  std::size_t ids_of(std::uint32_t channel) const;
-  std::size_t listeners_of(std::uint32_t channel) const;
+  struct Holdings {
+    std::size_t ids = 0;
+    std::size_t listeners = 0;  // among the ids
+  };
+  Holdings holdings_of(std::uint32_t channel) const;
 
  private:
   struct Channel {

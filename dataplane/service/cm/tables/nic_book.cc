@@ -45,7 +45,7 @@ std::optional<wire::IpAddress> NicBook::address_of(std::size_t nic, bool v4) con
 
 std::optional<std::size_t> NicBook::first(const Visible& visible, bool v4) const {
   for (std::size_t i = 0; i < nics_.size(); ++i) {
-    if (sees(visible, i) && address_of(i, v4)) return i;
+    if (sees(visible, i) && !gone_[i] && address_of(i, v4)) return i;
   }
   return std::nullopt;
 }
@@ -55,9 +55,11 @@ std::optional<std::size_t> NicBook::way_to(const Visible& visible,
   if (is_group(to)) return first(visible, to.is_v4());
   const std::optional<std::size_t> at = owner(to);
   for (std::size_t i = 0; i < nics_.size(); ++i) {
-    if (i != at && sees(visible, i) && address_of(i, to.is_v4()) && reaches(i, to)) return i;
+    const bool fits = i != at && sees(visible, i) && !gone_[i];
+    if (fits && address_of(i, to.is_v4()) && reaches(i, to)) return i;
   }
-  return at && sees(visible, *at) && reaches(*at, to) ? at : std::nullopt;
+  const bool own = at && sees(visible, *at) && !gone_[*at] && reaches(*at, to);
+  return own ? at : std::nullopt;
 }
 
 std::uint8_t NicBook::mtu_code(std::size_t nic) const {

@@ -26,12 +26,18 @@ class NicBook {
   using Up = std::function<bool(std::size_t nic)>;
 
   NicBook(std::vector<attach::NicInfo> nics, Reaches reaches, Up up)
-      : nics_(std::move(nics)), reaches_(std::move(reaches)), up_(std::move(up)) {}
+      : nics_(std::move(nics)),
+        reaches_(std::move(reaches)),
+        up_(std::move(up)),
+        gone_(nics_.size()) {}
 
   std::size_t size() const { return nics_.size(); }
   const attach::NicInfo& nic(std::size_t index) const { return nics_[index]; }
   bool reaches(std::size_t from, const wire::IpAddress& to) const { return reaches_(from, to); }
   bool up(std::size_t nic) const { return up_(nic); }
+  // It keeps its addresses, and nothing begins at it any more.
+  void take_away(std::size_t nic) { gone_[nic] = true; }
+  bool gone(std::size_t nic) const { return gone_[nic]; }
 
   // The instance that has this address.
   std::optional<std::size_t> owner(const wire::IpAddress& address) const;
@@ -39,7 +45,7 @@ class NicBook {
   std::uint8_t gid_index(std::size_t nic, const wire::IpAddress& address) const;
   // The first address of `nic` in that family.
   std::optional<wire::IpAddress> address_of(std::size_t nic, bool v4) const;
-  // The first visible instance with an address of that family.
+  // The first visible instance with an address of that family that is not gone, as of what follows.
   std::optional<std::size_t> first(const Visible& visible, bool v4) const;
   // The instance by which a program reaches `to`: one that does not own the address if there is
   // one, so that packets cross the fabric, else the owner. For a multicast group it is the first.
@@ -52,6 +58,7 @@ class NicBook {
   std::vector<attach::NicInfo> nics_;
   Reaches reaches_;
   Up up_;
+  std::vector<bool> gone_;
 };
 
 }  // namespace paceline::service::cm
