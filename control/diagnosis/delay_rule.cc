@@ -27,6 +27,7 @@ struct DelayCandidate {
 // and then, so this shows what a path adds.
 struct PairFloor {
   double excess_us = 0;
+  double most_us = 0;       // of the windows
   std::size_t windows = 0;  // with a measurement
 };
 
@@ -66,7 +67,9 @@ class DelayRule {
   static constexpr double kSpreads = 3;
   static constexpr double kLow = 0.1;  // this share of the link's pairs need not stand out
   static constexpr double kAlike = 0.9;
+  static constexpr double kSteady = 0.8;
   static constexpr double kExplains = 0.7;  // of the pairs with long round trips
+  static constexpr double kExplainsAlike = 0.5;
   static constexpr std::size_t kLeastWindows = 8;
   // Slices of the time. What is over lasted for most of it; a queue of the beginning does not.
   static constexpr std::uint32_t kLeastSlices = 3;
@@ -106,12 +109,14 @@ class DelayRule {
       if (pair.way.empty() || explained_.pairs[p] || explained_.nics[pair.src] ||
           explained_.nics[pair.dst])
         continue;
-      std::uint32_t least = 0;
+      std::uint32_t least = 0, most = 0;
       for (std::size_t w = 0; w < pair.windows.size(); ++w) {
         const std::uint32_t rtt_ns = pair.windows[w].rtt_ns;
         if (rtt_ns == 0 || !is_in(e_, w, part)) continue;
         if (++out[p].windows == 1 || rtt_ns < least) least = rtt_ns;
+        most = std::max(most, rtt_ns);
       }
+      out[p].most_us = (static_cast<double>(most) - pair.base_rtt_ns) / 1e3;
       out[p].excess_us = (static_cast<double>(least) - pair.base_rtt_ns) / 1e3;
     }
     return out;
@@ -156,7 +161,8 @@ class DelayRule {
     std::vector<double> with, without;
     std::vector<std::uint32_t> measured;  // by this link
     std::size_t windows = 0;
-    for (const std::uint32_t p : members_.pairs(link, LinkMembers::Direction::both)) {
+    const auto& members = members_.pairs(link, LinkMembers::Direction::both);
+    for (const std::uint32_t p : members) {
       inside[p] = true;
       if (floors[p].windows == 0) continue;
       windows += floors[p].windows;
@@ -168,6 +174,13 @@ class DelayRule {
     }
     if (windows < kLeastWindows || without.size() < kLeastOthers || share_a_nic(measured))
       return {};
+    // Queues change; one or two pairs alone must show that their delay does not.
+    const auto changes = [&](std::uint32_t p) {
+      return floors[p].excess_us < kSteady * floors[p].most_us;
+    };
+    if (measured.size() <= 2 && (2 * measured.size() <= members.size() ||
+                                 std::any_of(measured.begin(), measured.end(), changes)))
+      return {};
     DelayCandidate out{link, part, quantile(with, kLow), 0, with.size(), 0};
     const Usual usual = usual_of(without);
     const double packets_us = kLeastPackets * 8e6 * e_.packet_bytes / e_.links[link].rate_bps;
@@ -177,8 +190,10 @@ class DelayRule {
     const auto longer = [&](double us) { return us >= is_long; };
     out.affected = static_cast<std::size_t>(std::count_if(with.begin(), with.end(), longer));
     out.elsewhere = static_cast<std::size_t>(std::count_if(without.begin(), without.end(), longer));
+    // A path adds the same to all; queues differ.
+    const bool alike = with.size() >= 3 && kAlike * median(with) <= out.more_us;
     if (static_cast<double>(out.affected) <
-        kExplains * static_cast<double>(out.affected + out.elsewhere))
+        (alike ? kExplainsAlike : kExplains) * static_cast<double>(out.affected + out.elsewhere))
       return {};
     if (marks_of(inside, true, part) > 1.5 * marks_of(inside, false, part) + 1e-7) return {};
     return out;
