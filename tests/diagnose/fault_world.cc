@@ -28,9 +28,9 @@ class WorldDraw {
     truth_ = out.truth;
     draw_shape();
     const std::string workload = workload_text();
-    out.toml = fmt::format("seed = {}\n{}{}[cc]\nalgorithm = \"{}\"\n{}", seed_, fabric_text(),
-                           ports_ > 1 ? "[transport]\nreliability = \"selective\"\n" : "",
-                           algorithm(), workload);
+    out.toml = fmt::format(
+        "seed = {}\nduration = \"5s\"\n{}{}[cc]\nalgorithm = \"{}\"\n{}", seed_, fabric_text(),
+        ports_ > 1 ? "[transport]\nreliability = \"selective\"\n" : "", algorithm(), workload);
     if (out.truth && is_fault(*out.truth)) out.toml += fault_text(out);
     return out;
   }

@@ -19,8 +19,8 @@ struct FaultWorld {
 };
 
 // Stars, leaf-spine fabrics and rails of 64 to 1,024 NICs at 100 or 25 Gb/s; half of them run a
-// job. Of twelve worlds one has nothing, one has an incast or a narrow core, and ten have a fault
-// of one of twelve causes.
+// job. A world is watched for five seconds at most. Of twelve worlds one has nothing, one has an
+// incast or a narrow core, and ten have a fault of one of twelve causes.
 FaultWorld fault_world(std::uint64_t seed);
 
 // Whether the fault had any effect: whether packets used what is faulty while it was, whether any
