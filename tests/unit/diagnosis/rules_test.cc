@@ -13,9 +13,20 @@ namespace {
 
 constexpr std::size_t kWindows = 8;
 
-// Four NICs on two leaves with two spines; links: hosts 0 to 3, then leaf0-spine0, leaf0-spine1,
-// leaf1-spine0, leaf1-spine1. All pairs between leaves, both ways over spine (src + dst) % 2.
-Evidence quiet() {
+// A fabric of two levels.
+struct Shape {
+  std::uint32_t leaves = 2;
+  std::uint32_t hosts = 2;  // of a leaf
+  std::uint32_t spines = 2;
+  std::uint32_t nics() const { return leaves * hosts; }
+  std::uint32_t uplink(std::uint32_t leaf, std::uint32_t spine) const {
+    return nics() + leaf * spines + spine;
+  }
+};
+
+// Links: the hosts', then leaf0-spine0, leaf0-spine1 and so on. All pairs between leaves, both ways
+// over spine (src + dst) % spines.
+Evidence quiet(const Shape& shape = {}) {
   Evidence e;
   e.until = picos_from_micros(800);
   for (std::uint32_t a = 0; a < Evidence::kSlices; ++a) {
@@ -24,25 +35,26 @@ Evidence quiet() {
   for (std::size_t w = 1; w <= kWindows; ++w) {
     e.window_ends.push_back(picos_from_micros(static_cast<std::int64_t>(100 * w)));
   }
-  for (int n = 0; n < 4; ++n) {
+  for (std::uint32_t n = 0; n < shape.nics(); ++n) {
     const std::string name = "host" + std::to_string(n);
     e.nics.push_back({name, 100e9, std::vector<NicPace>(Evidence::kParts, {1.0, 1.0}), {}});
-    e.links.push_back({name, name, n < 2 ? "leaf0" : "leaf1", 100e9, true});
+    e.links.push_back({name, name, "leaf" + std::to_string(n / shape.hosts), 100e9, true});
   }
-  for (int leaf = 0; leaf < 2; ++leaf) {
-    for (int spine = 0; spine < 2; ++spine) {
+  for (std::uint32_t leaf = 0; leaf < shape.leaves; ++leaf) {
+    for (std::uint32_t spine = 0; spine < shape.spines; ++spine) {
       const std::string a = "leaf" + std::to_string(leaf), b = "spine" + std::to_string(spine);
       e.links.push_back({a + "-" + b, a, b, 100e9, false});
     }
   }
-  e.slowness.assign(16, 1.0);
-  for (std::uint32_t src = 0; src < 4; ++src) {
-    for (std::uint32_t dst = 0; dst < 4; ++dst) {
-      if (src / 2 == dst / 2) continue;
-      const std::uint32_t spine = (src + dst) % 2;
+  e.slowness.assign(std::size_t{shape.nics()} * shape.nics(), 1.0);
+  for (std::uint32_t src = 0; src < shape.nics(); ++src) {
+    for (std::uint32_t dst = 0; dst < shape.nics(); ++dst) {
+      if (src / shape.hosts == dst / shape.hosts) continue;
+      const std::uint32_t spine = (src + dst) % shape.spines;
       const auto way = [&](std::uint32_t from, std::uint32_t to) {
-        return std::vector<std::uint32_t>{2 * from, 2 * (4 + from / 2 * 2 + spine),
-                                          2 * (4 + to / 2 * 2 + spine) + 1, 2 * to + 1};
+        return std::vector<std::uint32_t>{2 * from, 2 * shape.uplink(from / shape.hosts, spine),
+                                          2 * shape.uplink(to / shape.hosts, spine) + 1,
+                                          2 * to + 1};
       };
       PairEvidence& pair = e.pairs.emplace_back();
       pair.src = src;
@@ -318,6 +330,46 @@ TEST_CASE(
   CHECK((found[0].culprit == "leaf0-spine1" || found[0].culprit == "leaf1-spine1"));
   CHECK(found[0].or_else.size() == 1);
   CHECK_THAT(found[0].evidence[0], Catch::Contains("20.5 us too long from slice 1 to slice 8"));
+}
+
+TEST_CASE("a bad path shows beside queues at receivers, and queues here and there", "[diagnosis]") {
+  const Shape shape{8, 4, 4};
+  const std::uint32_t bad = shape.uplink(3, 1);
+  const auto longer = [&](Evidence& e, auto more_us) {
+    for (PairEvidence& pair : e.pairs) {
+      for (PairWindow& window : pair.windows) {
+        window.rtt_ns += static_cast<std::uint32_t>(1000 * more_us(pair));
+      }
+    }
+  };
+  const auto path = [&](const PairEvidence& pair) { return goes_by(pair, bad) ? 40U : 0U; };
+  // Each receiver has a queue of its own, up to ten times the delay.
+  const auto queue = [](const PairEvidence& pair) { return 12 * pair.dst; };
+  // Every tenth pair waits somewhere else.
+  const auto other = [](const PairEvidence& pair) {
+    const std::uint32_t mixed = 7 * pair.src + 13 * pair.dst;
+    return mixed % 10 == 0 ? 30 + mixed % 37 : 0U;
+  };
+  for (const bool at_receivers : {true, false}) {
+    INFO("queues at receivers: " << at_receivers);
+    Evidence e = quiet(shape);
+    at_receivers ? longer(e, queue) : longer(e, other);
+    CHECK(diagnose(e).empty());
+    longer(e, path);
+    const auto found = diagnose(e);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].cause == Cause::bad_path);
+    CHECK(found[0].culprit == "leaf3-spine1");
+    CHECK(found[0].or_else.empty());
+  }
+  // As many long round trips, but all to two NICs: their queues as well as the path.
+  Evidence e = quiet(shape);
+  longer(e, other);
+  std::erase_if(e.pairs, [&](const PairEvidence& pair) {
+    return goes_by(pair, bad) && pair.dst != 13 && pair.dst != 14;
+  });
+  longer(e, path);
+  CHECK(diagnose(e).empty());
 }
 
 TEST_CASE("one pair shows a bad path by a delay that does not change, alone on its link",
