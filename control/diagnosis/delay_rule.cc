@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "control/diagnosis/link_members.h"
@@ -26,7 +27,9 @@ struct DelayCandidate {
 // The shortest round trip of a part of the time, over that of an empty fabric. A queue empties now
 // and then, so this shows what a path adds.
 struct PairFloor {
-  double excess_us = 0;
+  double excess_us = 0;     // without the queue at its receiver
+  double least_us = 0;      // with it
+  double most_us = 0;       // the same of the longest round trip of a window
   std::size_t windows = 0;  // with a measurement
 };
 
@@ -66,12 +69,19 @@ class DelayRule {
   static constexpr double kSpreads = 3;
   static constexpr double kLow = 0.1;  // this share of the link's pairs need not stand out
   static constexpr double kAlike = 0.9;
+  static constexpr double kSteady = 0.8;
   static constexpr double kExplains = 0.7;  // of the pairs with long round trips
-  static constexpr std::size_t kLeastWindows = 8;
+  static constexpr double kExplainsAlike = 0.5;
+  static constexpr std::size_t kLeastWindows = 6;
   // Slices of the time. What is over lasted for most of it; a queue of the beginning does not.
   static constexpr std::uint32_t kLeastSlices = 3;
   static constexpr std::uint32_t kMostSlices = 5;
   static constexpr std::size_t kLeastOthers = 3;
+  static constexpr std::ptrdiff_t kLeastNics = 3;
+  static constexpr double kMostElsewhere = 0.2;
+  static constexpr double kNoChance = 14;        // e^-14: one in a million
+  static constexpr std::size_t kLeastPeers = 8;  // pairs to a NIC, of which
+  static constexpr double kQuick = 0.25;         // this share is thought to meet no bad path
 
   // For every link at most one, that of the part in which it shows most; the best explanation of
   // all long round trips first.
@@ -106,15 +116,35 @@ class DelayRule {
       if (pair.way.empty() || explained_.pairs[p] || explained_.nics[pair.src] ||
           explained_.nics[pair.dst])
         continue;
-      std::uint32_t least = 0;
+      std::uint32_t least = 0, most = 0;
       for (std::size_t w = 0; w < pair.windows.size(); ++w) {
         const std::uint32_t rtt_ns = pair.windows[w].rtt_ns;
         if (rtt_ns == 0 || !is_in(e_, w, part)) continue;
         if (++out[p].windows == 1 || rtt_ns < least) least = rtt_ns;
+        most = std::max(most, rtt_ns);
       }
-      out[p].excess_us = (static_cast<double>(least) - pair.base_rtt_ns) / 1e3;
+      if (out[p].windows == 0) continue;
+      out[p].most_us = (static_cast<double>(most) - pair.base_rtt_ns) / 1e3;
+      out[p].least_us = (static_cast<double>(least) - pair.base_rtt_ns) / 1e3;
     }
+    take_queues_off(out);
     return out;
+  }
+
+  // Pairs to the same NIC wait in the same last queue: what the quickest quarter of them waits
+  // counts for none of them.
+  void take_queues_off(std::vector<PairFloor>& floors) const {
+    std::vector<std::vector<double>> to(e_.nics.size());
+    for (std::size_t p = 0; p < floors.size(); ++p) {
+      if (floors[p].windows > 0) to[e_.pairs[p].dst].push_back(floors[p].least_us);
+    }
+    std::vector<double> queue(e_.nics.size(), 0);
+    for (std::size_t nic = 0; nic < to.size(); ++nic) {
+      if (to[nic].size() >= kLeastPeers) queue[nic] = std::max(0.0, quantile(to[nic], kQuick));
+    }
+    for (std::size_t p = 0; p < floors.size(); ++p) {
+      floors[p].excess_us = floors[p].least_us - queue[e_.pairs[p].dst];
+    }
   }
 
   // Marks for each byte that the pairs sent in this part.
@@ -150,13 +180,28 @@ class DelayRule {
     return all_have(first.src) || all_have(first.dst);
   }
 
+  // Queues lengthen round trips here and there, as many as `elsewhere` of `others`. Whether they
+  // would hardly ever lengthen as many of those by this link, which go to several NICs.
+  bool is_no_chance(const DelayCandidate& one, std::size_t others,
+                    const std::vector<std::uint32_t>& measured) const {
+    std::vector<std::uint32_t> to;
+    for (const std::uint32_t p : measured) to.push_back(e_.pairs[p].dst);
+    std::sort(to.begin(), to.end());
+    const auto nics = std::unique(to.begin(), to.end()) - to.begin();
+    const double share = static_cast<double>(one.elsewhere + 1) / static_cast<double>(others + 1);
+    return nics >= kLeastNics && share <= kMostElsewhere &&
+           static_cast<double>(one.affected) >= (1 - kLow) * static_cast<double>(one.members) &&
+           -std::log(share) * static_cast<double>(one.affected) >= kNoChance;
+  }
+
   std::optional<DelayCandidate> judge(std::uint32_t link, const PartOfTime& part,
                                       const std::vector<PairFloor>& floors) const {
     std::vector<bool> inside(e_.pairs.size());
     std::vector<double> with, without;
     std::vector<std::uint32_t> measured;  // by this link
     std::size_t windows = 0;
-    for (const std::uint32_t p : members_.pairs(link, LinkMembers::Direction::both)) {
+    const auto& members = members_.pairs(link, LinkMembers::Direction::both);
+    for (const std::uint32_t p : members) {
       inside[p] = true;
       if (floors[p].windows == 0) continue;
       windows += floors[p].windows;
@@ -168,6 +213,13 @@ class DelayRule {
     }
     if (windows < kLeastWindows || without.size() < kLeastOthers || share_a_nic(measured))
       return {};
+    // Queues change; one or two pairs alone must show that their delay does not.
+    const auto changes = [&](std::uint32_t p) {
+      return floors[p].least_us < kSteady * floors[p].most_us;
+    };
+    if (measured.size() <= 2 && (2 * measured.size() <= members.size() ||
+                                 std::any_of(measured.begin(), measured.end(), changes)))
+      return {};
     DelayCandidate out{link, part, quantile(with, kLow), 0, with.size(), 0};
     const Usual usual = usual_of(without);
     const double packets_us = kLeastPackets * 8e6 * e_.packet_bytes / e_.links[link].rate_bps;
@@ -177,8 +229,11 @@ class DelayRule {
     const auto longer = [&](double us) { return us >= is_long; };
     out.affected = static_cast<std::size_t>(std::count_if(with.begin(), with.end(), longer));
     out.elsewhere = static_cast<std::size_t>(std::count_if(without.begin(), without.end(), longer));
-    if (static_cast<double>(out.affected) <
-        kExplains * static_cast<double>(out.affected + out.elsewhere))
+    // A path adds the same to all; queues differ.
+    const bool alike = with.size() >= 3 && kAlike * median(with) <= out.more_us;
+    if (static_cast<double>(out.affected) < (alike ? kExplainsAlike : kExplains) *
+                                                static_cast<double>(out.affected + out.elsewhere) &&
+        !is_no_chance(out, without.size(), measured))
       return {};
     if (marks_of(inside, true, part) > 1.5 * marks_of(inside, false, part) + 1e-7) return {};
     return out;

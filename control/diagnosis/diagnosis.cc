@@ -34,8 +34,10 @@ std::vector<Verdict> diagnose(const Evidence& evidence) {
   find_bad_ports(evidence, explained, found);
   find_wrong_dscp(evidence, explained, found);
   const std::size_t before = found.size();
+  find_slow_senders(evidence, explained, found);
   find_pausing_nics(evidence, explained, found);
-  // Who waits behind a pause for long takes its packets for lost.
+  // A full link loses packets. Who waits behind a pause for long takes its packets for lost.
+  if (found.empty()) find_hash_collision(evidence, found);
   if (found.size() == before) find_lossy_link(evidence, explained, found);
   Verdicts loads;
   find_incast(evidence, explained, loads);
@@ -43,8 +45,7 @@ std::vector<Verdict> diagnose(const Evidence& evidence) {
   // Round trips and message times are weaker signs: a fault found so far, or a core with more load
   // than it carries, may have caused them.
   const bool unknown = found.empty() && !core_is_full(loads);
-  if (unknown) find_hash_collision(evidence, found);
-  if (unknown && found.empty()) {
+  if (unknown) {
     find_bad_path(evidence, with_incasts(evidence, explained, loads), found);
   }
   if (unknown && found.empty()) find_wrong_ecn(evidence, explained, found);

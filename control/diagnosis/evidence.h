@@ -41,6 +41,13 @@ struct PartOfTime {
 struct NicWindow {
   double pausing_us = 0;                // it told its switch to pause
   std::uint64_t reclassed_packets = 0;  // data that it sent in another class than configured
+  // What it put on its wires, and for how long its transmitters were at it: bytes over time is the
+  // rate at which packets leave, whatever the load. 0: not measured.
+  double sent_bytes = 0;
+  double sending_us = 0;
+  std::uint64_t received_bytes = 0;    // payload, each byte once
+  std::uint64_t received_packets = 0;  // of data
+  std::uint64_t marked_packets = 0;    // of these, that switches had marked
 };
 
 struct NicEvidence {

@@ -58,7 +58,8 @@ class SlowRanks {
   static constexpr double kMuch = 1.1;  // times the median
   static constexpr double kSpreads = 4;
   static constexpr double kLeastSpread = 0.01;  // of the median
-  static constexpr double kLate = 0.5;          // of the extra time that it computed
+  // Of the extra time that it computed. In a ring its neighbours come late with it, for its sake.
+  static constexpr double kLate = 0.2;
   static constexpr std::size_t kLeastTimes = 3;
 
   void find(std::uint32_t r, Verdicts& found) const {
@@ -133,6 +134,7 @@ class BothWays {
       const double others = median(some);
       for (std::size_t n = 0; n < slow.size(); ++n) {
         if (explained.nics[n] || by_others[n] || !both[n]) continue;
+        if (sends_as_others(e_, static_cast<std::uint32_t>(n))) continue;
         const Found one{n,          e_.parts[part], slow[n], usual.score(slow[n], kLeastSpread),
                         fastest[n], others,         *both[n]};
         if (one.packets < kLeastPackets || !agree(one)) continue;
@@ -152,7 +154,7 @@ class BothWays {
       if (!may_judge(e_.parts[part])) continue;
       const NicFloors floors(e_, e_.parts[part]);
       const auto alone = alone_above(floors.sent(), kLeastAlone);
-      if (!alone || explained.nics[*alone]) continue;
+      if (!alone || explained.nics[*alone] || sends_as_others(e_, *alone)) continue;
       std::vector<double> sent;
       for (const NicEvidence& nic : e_.nics) sent.push_back(nic.paces[part].sent);
       divide_by_median(sent);

@@ -35,7 +35,8 @@ class LossRule {
       Sums& sums = pairs_.emplace_back();
       if (explained.nics[pair.src] || explained.nics[pair.dst]) continue;
       for (const PairWindow& window : pair.windows) {
-        sums.losses += window.losses;
+        // Who waits in a long queue takes packets for lost.
+        sums.losses += window.losses - std::min(window.losses, window.timeouts);
         sums.packets += static_cast<double>(window.bytes) / e_.packet_bytes;
       }
       sums.packets = std::ceil(sums.packets) + sums.losses;
@@ -67,7 +68,7 @@ class LossRule {
   }
 
  private:
-  static constexpr double kLeastLosses = 3;
+  static constexpr double kLeastLosses = 2;
   static constexpr double kLeastGain = 6;   // e^6 times as likely as one rate of loss everywhere
   static constexpr double kAlike = 2;       // gains that differ by less are equal
   static constexpr double kExplains = 0.7;  // of all losses

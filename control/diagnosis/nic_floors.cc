@@ -9,16 +9,13 @@ namespace paceline::diagnosis {
 
 namespace {
 
-constexpr std::size_t kLeastWindows = 5;
-// A smoothed round trip may be from before; not even a tenth of them are.
-constexpr double kLow = 0.1;
-
-std::vector<std::optional<double>> above_median(std::vector<std::vector<double>>& excess) {
+std::vector<std::optional<double>> above_median(std::vector<std::vector<double>>& excess,
+                                                const NicFloors::Of& of) {
   std::vector<std::optional<double>> out(excess.size());
   std::vector<double> all;
   for (std::size_t n = 0; n < excess.size(); ++n) {
-    if (excess[n].size() < kLeastWindows) continue;
-    out[n] = quantile(excess[n], kLow);
+    if (excess[n].size() < of.least_windows) continue;
+    out[n] = quantile(excess[n], of.low);
     all.push_back(*out[n]);
   }
   const double middle = median(all);
@@ -30,7 +27,7 @@ std::vector<std::optional<double>> above_median(std::vector<std::vector<double>>
 
 }  // namespace
 
-NicFloors::NicFloors(const Evidence& evidence, const PartOfTime& part) {
+NicFloors::NicFloors(const Evidence& evidence, const PartOfTime& part, const Of& of) {
   std::vector<bool> inside;
   for (std::size_t w = 0; w < evidence.window_ends.size(); ++w) {
     inside.push_back(is_in(evidence, w, part));
@@ -45,8 +42,8 @@ NicFloors::NicFloors(const Evidence& evidence, const PartOfTime& part) {
       received[pair.dst].push_back(us * evidence.nics[pair.dst].rate_bps / bits_us);
     }
   }
-  sent_ = above_median(sent);
-  received_ = above_median(received);
+  sent_ = above_median(sent, of);
+  received_ = above_median(received, of);
 }
 
 std::vector<std::optional<double>> NicFloors::both() const {

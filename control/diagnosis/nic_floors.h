@@ -12,8 +12,14 @@ namespace paceline::diagnosis {
 
 class NicFloors {
  public:
+  // A smoothed round trip may be from before; not even a tenth of them are.
+  struct Of {
+    double low = 0.1;  // the round trip below which this share of them lies
+    std::size_t least_windows = 5;
+  };
   // Of the windows that lie in this part of the time.
-  NicFloors(const Evidence& evidence, const PartOfTime& part);
+  NicFloors(const Evidence& evidence, const PartOfTime& part) : NicFloors(evidence, part, Of{}) {}
+  NicFloors(const Evidence& evidence, const PartOfTime& part, const Of& of);
 
   // By NIC, in times of a full packet at its rate, above the median NIC; of what it sends and what
   // it receives. Nothing: too few windows have measurements.

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "control/diagnosis/nic_floors.h"
 #include "control/diagnosis/robust.h"
@@ -38,6 +41,12 @@ Pauses pauses_of(const Evidence& e, const NicEvidence& nic) {
     out.inside_us += nic.windows[w].pausing_us;
   }
   return out;
+}
+
+bool is_pausing(const Pauses& pauses) {
+  constexpr double kLeastUs = 10;
+  constexpr std::size_t kLeastWindows = 2;
+  return pauses.windows >= kLeastWindows && pauses.paused_us >= kLeastUs;
 }
 
 // How slowly a NIC's messages go, over the median NIC, in the parts of the time that lie in these
@@ -79,7 +88,122 @@ bool sends_slowly(const Evidence& e, std::uint32_t nic, const Pauses& during) {
   return pace >= kMuch && (longer || !floor || usual_of(all).spread > kUnsteady);
 }
 
+// At which rate packets leave each NIC, whatever the load.
+class SendRates {
+ public:
+  explicit SendRates(const Evidence& evidence) : e_(evidence) {}
+
+  struct Slow {
+    std::uint32_t nic = 0;
+    std::uint32_t slice = 0;  // from here to the end
+    double factor = 0;        // times as long as at the median NIC for each packet
+    double score = 0;         // what it took too long, in times that chance explains
+  };
+
+  // By NIC, of those that send slowly to the end, from the slice in which it shows most.
+  std::vector<Slow> slow() const {
+    std::vector<Slow> out(e_.nics.size());
+    for (std::uint32_t slice = 0; slice + 1 < Evidence::kSlices; ++slice) {
+      for (const Slow& one : slow_from(slice)) {
+        if (one.score > out[one.nic].score) out[one.nic] = one;
+      }
+    }
+    std::erase_if(out, [](const Slow& one) { return one.score == 0; });
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Slow& a, const Slow& b) { return a.score > b.score; });
+    return out;
+  }
+
+ private:
+  static constexpr double kMuch = 1.5;
+  static constexpr double kLeastScore = 5;
+  static constexpr double kLeastAnswers = 10;
+  // One look in every microsecond at whether it sends.
+  static constexpr double kLookUs = 1;
+  static constexpr std::size_t kLeastNics = 4;
+
+  std::vector<Slow> slow_from(std::uint32_t slice) const {
+    const std::size_t nics = e_.nics.size();
+    std::vector<double> nominal_us(nics), sending_us(nics), factors;
+    const std::vector<double> data = data_from(slice);
+    for (std::size_t n = 0; n < nics; ++n) {
+      const NicEvidence& nic = e_.nics[n];
+      for (std::size_t w = 0; w < nic.windows.size(); ++w) {
+        if (!is_in(e_, w, {slice, Evidence::kSlices - 1})) continue;
+        nominal_us[n] += nic.windows[w].sent_bytes * 8e6 / nic.rate_bps;
+        sending_us[n] += nic.windows[w].sending_us;
+      }
+      if (nominal_us[n] > 0 && sending_us[n] > 0) factors.push_back(sending_us[n] / nominal_us[n]);
+    }
+    if (factors.size() < kLeastNics) return {};
+    const double usual = median(factors);
+    std::vector<Slow> out;
+    for (std::uint32_t n = 0; n < nics; ++n) {
+      const double expected_us = usual * nominal_us[n];
+      if (expected_us <= 0 || sending_us[n] < kMuch * expected_us) continue;
+      const double score =
+          (sending_us[n] - expected_us) / std::sqrt((expected_us + kLookUs) * kLookUs);
+      // Acknowledgements are too short to be seen well on their way.
+      const bool answers = data[n] * 8e6 < nominal_us[n] * e_.nics[n].rate_bps / 2;
+      if (score >= (answers ? kLeastAnswers : kLeastScore))
+        out.push_back({n, slice, sending_us[n] / expected_us, score});
+    }
+    return out;
+  }
+
+  // What each NIC sent from this slice on.
+  std::vector<double> data_from(std::uint32_t slice) const {
+    std::vector<double> out(e_.nics.size());
+    for (const PairEvidence& pair : e_.pairs) {
+      for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+        if (!is_in(e_, w, {slice, Evidence::kSlices - 1})) continue;
+        out[pair.src] += static_cast<double>(pair.windows[w].bytes);
+      }
+    }
+    return out;
+  }
+
+  const Evidence& e_;
+};
+
+enum class Receives : std::uint8_t { nothing, slowly, well };
+
+// Whether each packet that a NIC receives takes as much longer as each that it sends. Where its
+// host link is narrow, some acknowledgement finds the way out empty.
+Receives receives_as_it_sends(const Evidence& e, const SendRates::Slow& slow) {
+  constexpr double kOfSent = 0.4;
+  constexpr double kAlike = 0.8;
+  const NicFloors floors(
+      e, {std::min(slow.slice + 1, Evidence::kSlices - 2), Evidence::kSlices - 1}, {0.02, 1});
+  const auto& received = floors.received()[slow.nic];
+  const auto& sent = floors.sent()[slow.nic];
+  if (!received) return Receives::nothing;
+  const double more = kOfSent * (slow.factor - 1);
+  const bool as_much = *received >= more;
+  const bool alike = sent && *sent >= more / 2 && *received >= kAlike * *sent;
+  return as_much || alike ? Receives::slowly : Receives::well;
+}
+
+std::string_view receives_text(Receives receives) {
+  switch (receives) {
+    case Receives::nothing:
+      return "It receives nothing that would tell its port from its host link.";
+    case Receives::slowly:
+      return "What it receives takes longer, too.";
+    case Receives::well:
+      break;
+  }
+  return "What it receives does not take longer.";
+}
+
 }  // namespace
+
+bool sends_as_others(const Evidence& e, std::uint32_t nic) {
+  constexpr double kEnoughUs = 80;
+  double us = 0;
+  for (const NicWindow& window : e.nics[nic].windows) us += window.sending_us;
+  return us >= kEnoughUs;
+}
 
 void find_wrong_dscp(const Evidence& e, Explained& explained, Verdicts& found) {
   constexpr double kMostNics = 0.5;  // more of them: it is how the fabric is configured
@@ -108,15 +232,44 @@ void find_wrong_dscp(const Evidence& e, Explained& explained, Verdicts& found) {
   }
 }
 
+void find_slow_senders(const Evidence& e, Explained& explained, Verdicts& found) {
+  constexpr double kNear = 0.6;  // of the highest score
+  constexpr double kSure = 12;
+  const std::vector<SendRates::Slow> slow = SendRates(e).slow();
+  // Chance may bring one near the least score, but not alone.
+  if (slow.empty() ||
+      (slow.size() > 1 && slow[1].score >= kNear * slow[0].score && slow[0].score < kSure)) {
+    return;
+  }
+  for (const SendRates::Slow& one : slow) {
+    if (explained.nics[one.nic] || one.score < kNear * slow.front().score) continue;
+    const bool pauses = is_pausing(pauses_of(e, e.nics[one.nic]));
+    const Receives receives = receives_as_it_sends(e, one);
+    // Without more, a port with a wrong speed is the simplest cause.
+    const bool host_link = pauses || receives == Receives::well;
+    Verdict verdict;
+    verdict.cause = host_link ? Cause::pcie_limit : Cause::slow_nic;
+    verdict.culprit = e.nics[one.nic].name;
+    verdict.confidence = 1 - 1 / one.score;
+    verdict.evidence = {fmt::format(
+        "Packets take {:.1f} times as long to leave {} as to leave the median NIC, from slice {} "
+        "to slice {} of the time.",
+        one.factor, verdict.culprit, one.slice + 1, Evidence::kSlices)};
+    verdict.evidence.emplace_back(pauses ? "It tells its switch to pause, too."
+                                         : receives_text(receives));
+    explained.nics[one.nic] = true;
+    found.push_back(std::move(verdict));
+  }
+}
+
 void find_pausing_nics(const Evidence& e, Explained& explained, Verdicts& found) {
-  constexpr double kLeastUs = 10;
   constexpr double kStorm = 0.85;
-  constexpr std::size_t kLeastWindows = 2;
   for (std::uint32_t n = 0; n < e.nics.size(); ++n) {
+    if (explained.nics[n]) continue;
     const Pauses pauses = pauses_of(e, e.nics[n]);
-    if (pauses.windows < kLeastWindows || pauses.paused_us < kLeastUs) continue;
+    if (!is_pausing(pauses)) continue;
     const bool storm = pauses.share() >= kStorm;
-    const bool pcie = !storm && sends_slowly(e, n, pauses);
+    const bool pcie = !storm && !sends_as_others(e, n) && sends_slowly(e, n, pauses);
     Verdict verdict;
     verdict.culprit = e.nics[n].name;
     verdict.confidence = std::min(1.0, static_cast<double>(pauses.windows) / 8);

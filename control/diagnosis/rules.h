@@ -32,12 +32,18 @@ inline double excess_us(const PairEvidence& pair, const PairWindow& window) {
   return (static_cast<double>(window.rtt_ns) - pair.base_rtt_ns) / 1e3;
 }
 
+// Whether a NIC was seen sending for so long that find_slow_senders() would have told if its
+// packets left slowly.
+bool sends_as_others(const Evidence& evidence, std::uint32_t nic);
+
 // Ranks that compute longer than their peers before the same collectives, and enter them late.
 void find_slow_ranks(const Evidence& evidence, Verdicts& found);
 // Ports that are down, or have been down.
 void find_bad_ports(const Evidence& evidence, Explained& explained, Verdicts& found);
 // NICs whose data travels in another class than that of their peers.
 void find_wrong_dscp(const Evidence& evidence, Explained& explained, Verdicts& found);
+// NICs that take longer for every packet that they send: slow ones, or behind a PCIe limit.
+void find_slow_senders(const Evidence& evidence, Explained& explained, Verdicts& found);
 // NICs that tell their switches to pause: a storm, a slow receiver or a PCIe limit.
 void find_pausing_nics(const Evidence& evidence, Explained& explained, Verdicts& found);
 // A link that all queue pairs with losses use, whatever the load.

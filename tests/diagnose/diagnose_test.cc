@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -29,8 +30,14 @@ std::uint64_t given(const char* name, std::uint64_t otherwise) {
 
 Confusion run_worlds(std::uint64_t first, std::uint64_t count, bool tell) {
   Confusion confusion;
+  // By hand, worlds of one cause, or every PARTS-th.
+  const char* const only = tell ? std::getenv("CAUSE") : nullptr;
+  const std::uint64_t parts = tell ? std::max<std::uint64_t>(given("PARTS", 1), 1) : 1;
+  const std::uint64_t part = tell ? given("PART", 0) : 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const FaultWorld world = fault_world(seed);
+    if (only && (!world.truth || only != name_of(*world.truth))) continue;
+    if ((seed - first) % parts != part) continue;
     CAPTURE(seed, world.toml);
     auto read = config::read_scenario_text(world.toml, "world", ".", reader_options());
     REQUIRE(read.errors == std::vector<std::string>{});
@@ -59,16 +66,17 @@ Confusion run_worlds(std::uint64_t first, std::uint64_t count, bool tell) {
   return confusion;
 }
 
+// CAUSE=slow_nic: of these only worlds with this cause. PARTS=2 PART=1: only every second one.
 TEST_CASE("diagnosis: seeds from FIRST on, COUNT of them, told one by one", "[.design]") {
   run_worlds(given("FIRST", kDesign), given("COUNT", 200), true);
 }
 
-// The first of the worlds in docs/jobs.md. Fewer worlds vary more, hence these bounds.
+// Fewer worlds than in docs/jobs.md vary more, hence these bounds.
 TEST_CASE("diagnosis: faults are found and named, and nothing else", "[diagnose][slow]") {
   const Confusion confusion = run_worlds(kHeldOut, 60, false);
-  CHECK(confusion.precision() >= 0.88);
-  CHECK(confusion.recall() >= 0.82);
-  CHECK(confusion.named() >= 0.9);
+  CHECK(confusion.precision() >= 0.9);
+  CHECK(confusion.recall() >= 0.88);
+  CHECK(confusion.named() >= 0.95);
   CHECK(confusion.network_for_rank() == 0);
 }
 

@@ -28,9 +28,9 @@ class WorldDraw {
     truth_ = out.truth;
     draw_shape();
     const std::string workload = workload_text();
-    out.toml = fmt::format("seed = {}\n{}{}[cc]\nalgorithm = \"{}\"\n{}", seed_, fabric_text(),
-                           ports_ > 1 ? "[transport]\nreliability = \"selective\"\n" : "",
-                           algorithm(), workload);
+    out.toml = fmt::format(
+        "seed = {}\nduration = \"5s\"\n{}{}[cc]\nalgorithm = \"{}\"\n{}", seed_, fabric_text(),
+        ports_ > 1 ? "[transport]\nreliability = \"selective\"\n" : "", algorithm(), workload);
     if (out.truth && is_fault(*out.truth)) out.toml += fault_text(out);
     return out;
   }
@@ -233,6 +233,7 @@ class WorldDraw {
       default:
         break;
     }
+    out.begin = picos_from_micros(at_us);
     return fmt::format("[[fault]]\nkind = \"{}\"\n{}target = \"{}\"\nat = \"{}us\"\n", kind, text,
                        out.culprit, at_us);
   }
@@ -264,7 +265,48 @@ class WorldDraw {
 
 FaultWorld fault_world(std::uint64_t seed) { return WorldDraw(seed).draw(); }
 
+namespace {
+
+// Whether a pair sent anything in a window that began no earlier than the fault.
+bool sent_since(const diagnosis::Evidence& e, const diagnosis::PairEvidence& pair, Picos begin) {
+  for (std::size_t w = 0; w < pair.windows.size(); ++w) {
+    const Picos from = w == 0 ? Picos{0} : e.window_ends[w - 1];
+    if (begin <= from && pair.windows[w].bytes > 0) return true;
+  }
+  return false;
+}
+
+bool any_pauses(const diagnosis::Evidence& e) {
+  return std::any_of(e.nics.begin(), e.nics.end(), [](const auto& nic) {
+    return std::any_of(nic.windows.begin(), nic.windows.end(),
+                       [](const auto& window) { return window.pausing_us > 0; });
+  });
+}
+
+// How much of a link between switches was used in the window in which most was, upwards.
+double busiest_share(const diagnosis::Evidence& e, const std::string& link) {
+  std::vector<double> bytes(e.window_ends.size());
+  double rate_bps = 0;
+  for (const diagnosis::PairEvidence& pair : e.pairs) {
+    for (const std::uint32_t directed : pair.way) {
+      if (directed % 2 != 0 || e.links[directed / 2].name != link) continue;
+      rate_bps = e.links[directed / 2].rate_bps;
+      for (std::size_t w = 0; w < bytes.size(); ++w) {
+        bytes[w] += static_cast<double>(pair.windows[w].bytes);
+      }
+    }
+  }
+  double most = 0;
+  for (std::size_t w = 0; w < bytes.size() && rate_bps > 0; ++w) {
+    most = std::max(most, bytes[w] * 8e6 / (diagnosis::window_us(e, w) * rate_bps));
+  }
+  return most;
+}
+
+}  // namespace
+
 bool took_effect(const FaultWorld& world, const ObservedRun& observed) {
+  constexpr double kLeastCollision = 0.25;  // of the link's rate; who shares less has room
   const diagnosis::Evidence& e = observed.evidence;
   if (!world.truth) return false;
   const auto passes = [&](std::uint32_t directed) {
@@ -280,34 +322,39 @@ bool took_effect(const FaultWorld& world, const ObservedRun& observed) {
                            [](const auto& window) { return window.losses > 0; });
       });
     case Cause::slow_receiver:  // as fast as what came, else
-      return std::any_of(e.nics.begin(), e.nics.end(), [](const auto& nic) {
-        return std::any_of(nic.windows.begin(), nic.windows.end(),
-                           [](const auto& window) { return window.pausing_us > 0; });
-      });
+      return any_pauses(e);
     case Cause::slow_nic:
     case Cause::pcie_limit:
     case Cause::wrong_dscp:
+      // What a narrow host link takes without a pause comes slowly enough for it.
+      if (world.truth == Cause::pcie_limit && any_pauses(e)) return true;
       return std::any_of(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
         const bool receives = e.nics[pair.dst].name == world.culprit;
         const bool sends = e.nics[pair.src].name == world.culprit;
-        return sends || (world.truth != Cause::wrong_dscp && receives);
+        return (sends || (world.truth == Cause::slow_nic && receives)) &&
+               sent_since(e, pair, world.begin);
       });
     case Cause::bad_path:
       return std::any_of(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
-        return any_passes(pair.way) || any_passes(pair.ack_way);
+        return (any_passes(pair.way) || any_passes(pair.ack_way)) &&
+               sent_since(e, pair, world.begin);
       });
     case Cause::hash_collision:
-      return std::count_if(e.pairs.begin(), e.pairs.end(), [&](const auto& pair) {
-               return std::any_of(pair.way.begin(), pair.way.end(), [&](std::uint32_t directed) {
-                 return directed % 2 == 0 && passes(directed);
-               });
-             }) >= 6;
+      return std::count_if(e.pairs.begin(), e.pairs.end(),
+                           [&](const auto& pair) {
+                             return std::any_of(pair.way.begin(), pair.way.end(),
+                                                [&](std::uint32_t directed) {
+                                                  return directed % 2 == 0 && passes(directed);
+                                                });
+                           }) >= 6 &&
+             busiest_share(e, world.culprit) >= kLeastCollision;
     case Cause::wrong_ecn: {
-      // Late or not at all: there was enough to mark. Early: more than a few were marked.
+      // Late or not at all: a queue passed the middle of the usual thresholds, where switches mark
+      // every tenth packet. Early: more than a few were marked.
       const auto at = observed.queues.find(world.culprit);
       const bool early = world.toml.find("severity = 0.0") != std::string::npos;
       return at != observed.queues.end() &&
-             (early ? at->second.marked > 100 : at->second.deepest_bytes > 1'600'000);
+             (early ? at->second.marked > 100 : at->second.deepest_bytes > 1'000'000);
     }
     default:
       return true;

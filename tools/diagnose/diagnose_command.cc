@@ -15,6 +15,7 @@
 #include "dataplane/config/toml/quantity.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tools/cli/cli.h"
+#include "tools/diagnose/diagnosis_page.h"
 #include "tools/diagnose/diagnosis_text.h"
 #include "tools/diagnose/world_evidence.h"
 
@@ -28,6 +29,7 @@ struct DiagnoseOptions {
   std::string socket;
   std::string lasts = "5s";
   std::string json;
+  std::string html;
   bool quiet = false;
 };
 
@@ -35,12 +37,15 @@ struct DiagnoseOptions {
 int tell(const DiagnoseOptions& options, const std::string& name, std::uint64_t seed,
          const diagnosis::Evidence& evidence) {
   const auto verdicts = diagnosis::diagnose(evidence);
-  if (!options.json.empty()) {
-    try {
+  try {
+    if (!options.json.empty()) {
       experiment::write_results_file(options.json, diagnosis_json(name, seed, evidence, verdicts));
-    } catch (const experiment::ResultsFileError& error) {
-      return report_errors(error.errors());
     }
+    if (!options.html.empty()) {
+      experiment::write_results_file(options.html, diagnosis_page(name, seed, evidence, verdicts));
+    }
+  } catch (const experiment::ResultsFileError& error) {
+    return report_errors(error.errors());
   }
   if (!options.quiet) fmt::print("{}", diagnosis_text(evidence, verdicts));
   return kExitGood;
@@ -53,7 +58,9 @@ int diagnose_scenario(const DiagnoseOptions& options) {
   if (!read.ok()) return report_errors(read.errors);
   auto prepared = prepare(std::move(read.value));
   if (!prepared.ok()) return report_errors(prepared.errors);
-  if (const auto errors = check_output(options.json); !errors.empty()) return report_errors(errors);
+  for (const std::string& file : {options.json, options.html}) {
+    if (const auto errors = check_output(file); !errors.empty()) return report_errors(errors);
+  }
   const config::Scenario& scenario = prepared.value.scenario;
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
@@ -77,7 +84,9 @@ int diagnose_testbed(const DiagnoseOptions& options, const WatchTestbed& watch) 
   if (lasts.value < picos_from_micros(100'000) || picos_from_micros(3'600'000'000) < lasts.value) {
     return report_errors({fmt::format("--for {}: allowed are 100ms to 3600s", options.lasts)});
   }
-  if (const auto errors = check_output(options.json); !errors.empty()) return report_errors(errors);
+  for (const std::string& file : {options.json, options.html}) {
+    if (const auto errors = check_output(file); !errors.empty()) return report_errors(errors);
+  }
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
   const WatchedTestbed watched =
@@ -125,11 +134,16 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
       ->needs("--testbed");
   command->add_option("--json", options->json, "write verdicts and evidence")
       ->type_name("FILE.json");
+  command
+      ->add_option("--html", options->html,
+                   "write a page: verdicts, the course of time, who is slow with whom")
+      ->type_name("FILE.html");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
       "Examples:\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml --seed 7 --json verdicts.json\n"
+      "  paceline diagnose configs/scenarios/slow-nic.toml --html slow-nic.html\n"
       "  paceline diagnose --testbed default --for 10s   while programs run on it\n"
       "The rules use what hosts measure, not the queues of switches. There may be no verdict.\n"
       "Exit status: 0 with or without a verdict, 2 bad input, 130 interrupted.");

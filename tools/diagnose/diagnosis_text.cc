@@ -29,27 +29,8 @@ std::string verdict_text(const Verdict& verdict) {
   return text + fmt::format("  Next: {}\n", advice_of(verdict.cause));
 }
 
-// The NICs with the slowest messages, in ascending order.
-std::vector<std::size_t> shown_nics(const Evidence& evidence) {
-  const std::size_t nics = evidence.nics.size();
-  std::vector<double> sums(nics);
-  for (std::size_t i = 0; i < evidence.slowness.size(); ++i) {
-    sums[i / nics] += evidence.slowness[i];
-    sums[i % nics] += evidence.slowness[i];
-  }
-  std::vector<std::size_t> order;
-  for (std::size_t n = 0; n < nics; ++n) {
-    if (sums[n] > 0) order.push_back(n);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sums[a] > sums[b]; });
-  order.resize(std::min(order.size(), kMostShown));
-  std::sort(order.begin(), order.end());
-  return order;
-}
-
 std::string matrix_text(const Evidence& evidence) {
-  const std::vector<std::size_t> shown = shown_nics(evidence);
+  const std::vector<std::size_t> shown = slowest_nics(evidence, kMostShown);
   if (shown.empty()) return {};
   std::vector<Column> columns{{.head = "from \\ to", .left = true}};
   for (const std::size_t to : shown) columns.push_back({.head = evidence.nics[to].name});
@@ -70,6 +51,24 @@ std::string matrix_text(const Evidence& evidence) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> slowest_nics(const Evidence& evidence, std::size_t most) {
+  const std::size_t nics = evidence.nics.size();
+  std::vector<double> sums(nics);
+  for (std::size_t i = 0; i < evidence.slowness.size(); ++i) {
+    sums[i / nics] += evidence.slowness[i];
+    sums[i % nics] += evidence.slowness[i];
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t n = 0; n < nics; ++n) {
+    if (sums[n] > 0) order.push_back(n);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sums[a] > sums[b]; });
+  order.resize(std::min(order.size(), most));
+  std::sort(order.begin(), order.end());
+  return order;
+}
 
 std::string diagnosis_text(const Evidence& evidence, const std::vector<Verdict>& verdicts) {
   const bool fault = std::any_of(verdicts.begin(), verdicts.end(),

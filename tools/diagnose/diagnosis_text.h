@@ -1,6 +1,7 @@
 // The output of `paceline diagnose`: text and JSON.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,6 +11,9 @@
 #include "control/diagnosis/verdict.h"
 
 namespace paceline::tools {
+
+// The NICs with the slowest messages, at most so many, in ascending order.
+std::vector<std::size_t> slowest_nics(const diagnosis::Evidence& evidence, std::size_t most);
 
 // The verdicts, then the matrix of slow messages between NICs.
 std::string diagnosis_text(const diagnosis::Evidence& evidence,

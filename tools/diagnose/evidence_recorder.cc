@@ -12,6 +12,8 @@ namespace {
 
 using diagnosis::PairEvidence;
 
+constexpr double kGlanceUs = static_cast<double>(EvidenceRecorder::kGlance.count) / 1e6;
+
 // The number of the NIC that has this address.
 std::uint32_t nic_of(const fabric::FabricSpec& spec, const wire::IpAddress& ip) {
   return fabric::host_of(spec, ip) % spec.nics();
@@ -19,7 +21,7 @@ std::uint32_t nic_of(const fabric::FabricSpec& spec, const wire::IpAddress& ip) 
 
 }  // namespace
 
-EvidenceRecorder::Look EvidenceRecorder::look_at(VirtualWorld& world, Picos at) {
+EvidenceRecorder::Look EvidenceRecorder::look_at(VirtualWorld& world, Picos at) const {
   Look look;
   look.at = at;
   look.nics.resize(world.hosts());
@@ -41,7 +43,7 @@ EvidenceRecorder::Look EvidenceRecorder::look_at(VirtualWorld& world, Picos at) 
 }
 
 // What `ethtool -S` shows of a NIC: how long it told its switch to pause, and data by class.
-void EvidenceRecorder::look_at_ports(VirtualWorld& world, Look& look) {
+void EvidenceRecorder::look_at_ports(VirtualWorld& world, Look& look) const {
   const fabric::Network& network = world.network();
   const fabric::FabricSpec& spec = network.spec();
   look.ports.resize(world.hosts());
@@ -50,6 +52,26 @@ void EvidenceRecorder::look_at_ports(VirtualWorld& world, Look& look) {
     PortCounters& counters = look.ports[endpoint % spec.nics()];
     counters.pausing += network.link_pause_time(uplink ^ 1U, look.at);
     counters.reclassed += network.reclassed_packets(uplink);
+  }
+  for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
+    const telemetry::EngineCounters& counters = world.engine(nic).counters();
+    const std::uint64_t control = spec.wire.wire_bytes(64, 0);
+    look.ports[nic].sent_bytes = counters.tx_wire_bytes + counters.tx_control_packets * control;
+    look.ports[nic].received_bytes = counters.rx_data_bytes;
+    look.ports[nic].received = counters.rx_data_packets;
+    look.ports[nic].marked = counters.rx_ce_packets;
+    look.ports[nic].glances = nic < sending_.size() ? sending_[nic] : 0;
+  }
+}
+
+// Whether the transmitter of a NIC is at a packet now. NICs of several ports are not measured:
+// which port a packet leaves by is decided before it does.
+void EvidenceRecorder::glance(VirtualWorld& world, Picos at) {
+  if (world.network().spec().hosts != world.hosts()) return;
+  sending_.resize(world.hosts());
+  for (std::uint32_t nic = 0; nic < world.hosts(); ++nic) {
+    const Picos ready = world.network().host_port(nic).tx_ready_at(0);
+    if (ready != kNever && at < ready) ++sending_[nic];
   }
 }
 
@@ -65,6 +87,7 @@ void EvidenceRecorder::keep_least(const Look& dropped, Look& kept) {
 }
 
 void EvidenceRecorder::look(VirtualWorld& world, Picos at) {
+  glance(world, at);
   if (at < next_) return;
   looks_.push_back(look_at(world, at));
   if (looks_.size() == kMostWindows) {
@@ -90,7 +113,11 @@ void EvidenceRecorder::finish(VirtualWorld& world, diagnosis::Evidence& out) {
       const PortCounters& now = look.ports[nic];
       out.nics[nic].windows.push_back(
           {static_cast<double>((now.pausing - before.pausing).count) / 1e6,
-           now.reclassed - before.reclassed});
+           now.reclassed - before.reclassed,
+           static_cast<double>(now.sent_bytes - before.sent_bytes),
+           static_cast<double>(now.glances - before.glances) * kGlanceUs,
+           now.received_bytes - before.received_bytes, now.received - before.received,
+           now.marked - before.marked});
       before = now;
     }
   }

@@ -73,7 +73,7 @@ ObservedRun observe_scenario(const PreparedScenario& prepared, std::uint64_t see
   ObservedRun out;
   Evidence& evidence = out.evidence;
   EvidenceRecorder recorder;
-  control.sample_interval = EvidenceRecorder::kFirstDistance;
+  control.sample_interval = EvidenceRecorder::kGlance;
   control.sample = [&](VirtualWorld& world, Picos at) { recorder.look(world, at); };
   control.finished = [&](VirtualWorld& world) {
     evidence.until = world.now();
