@@ -45,8 +45,8 @@ class ControlOperations {
   static std::string refuse(const std::string& why);
 
  private:
-  std::vector<std::string> change_links(const std::vector<config::LinkFault>& faults,
-                                        std::size_t& links);
+  std::vector<std::string> inject(const std::vector<config::LinkFault>& faults, std::size_t& links);
+  std::string plan(const config::LinkFault& fault, std::vector<fabric::LinkEvent>& out);
 
   Service& service_;
   CongestionController& congestion_;
