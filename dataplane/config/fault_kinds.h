@@ -1,5 +1,5 @@
-// The kinds of fault that a scenario can have, [[fault]]: what each is given, what its severity
-// means, and what `paceline faults list` says of it.
+// The kinds of fault that a scenario can have, [[fault]], and a running testbed, `paceline testbed
+// fault`: what each is given, what its severity means, and what `paceline faults list` says of it.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,12 @@
 
 namespace paceline::config {
 
-// How often a NIC that takes data slowly looks at what waits, and a storm begins anew.
-inline constexpr Picos kIntakeEvery = picos_from_micros(5);
-inline constexpr Picos kStormEvery = picos_from_micros(100);
+struct FabricConfig;
+
+// How often a NIC that takes data slowly looks at what waits, and a storm begins anew: every 5 us,
+// every 100 us, and less often where a link is slower than 10 Gb/s.
+Picos intake_every(Rate link);
+Picos storm_every(Rate link);
 
 enum class FaultKind : std::uint8_t {
   slow_rank,
@@ -30,13 +33,15 @@ enum class FaultKind : std::uint8_t {
   wrong_dscp,
   pfc_storm,
   hash_collision,
+  clock_jump,
+  clock_drift,
 };
 
 // What a fault happens to.
 enum class FaultTarget : std::uint8_t {
   rank,              // "rank3", of a job
   nic,               // "host3": all ports of that NIC
-  port,              // "host3.p1": the link of one port
+  port,              // "host3.p1": the link of one port; or "plane1": all of that plane
   link,              // any one link
   between_switches,  // one link between two switches
   switch_itself,     // "leaf1": all links of that switch
@@ -53,10 +58,13 @@ struct FaultKindInfo {
   std::string_view severity{};  // what it means
   std::string_view meaning{};   // what happens
   bool one_direction = false;   // [[fault]] direction may be "up" or "down"
-  // It happens so often a second, in events that are planned beforehand: it needs an end. -1: as
-  // often as the severity says.
-  double repeats = 0;
-  bool pauses = false;  // needs fabric.flow_control = "pfc"
+  bool repeats = false;         // it happens again and again: in virtual time it needs an end
+  bool pauses = false;          // needs fabric.flow_control = "pfc"
+  bool draws = false;           // chance decides, by a seed of its own if it is given one
+  bool of_clock = false;        // it happens to the clock of the NIC's host, not to links
+  // Why scenarios cannot have it, and testbeds; empty: they can.
+  std::string_view not_in_scenarios{};
+  std::string_view not_on_testbeds{};
 };
 
 std::span<const FaultKindInfo> fault_kinds();
@@ -66,6 +74,12 @@ const FaultKindInfo* find_fault_kind(std::string_view name);
 
 // What a target of this kind may be, for messages and the list.
 std::string_view target_text(FaultTarget target);
+
+// What is wrong with a severity; empty: nothing.
+std::string severity_error(const FaultKindInfo& kind, double severity);
+// What a kind needs and this fabric does not have; empty: nothing. `one_path`: all packets of a
+// connection take one.
+std::string_view lacking(const FaultKindInfo& kind, const FabricConfig& fabric, bool one_path);
 
 // Why a kind cannot have these links as its target, the first of which is a host's or not; empty:
 // it can. Of kinds whose target is no rank.

@@ -142,6 +142,7 @@ struct FaultConfig {
   Picos lasts = kNever;            // kNever: to the end
   double severity = 0;             // as given, or the kind's usual one; 0: the kind has none
   std::string direction = "both";  // or "up" | "down", of kinds that can be of one
+  std::uint64_t seed = 0;          // of what chance decides in it; 0: follows from the run's
   std::string where;               // file:line:column of `target`, for errors found later
 
   Picos until() const { return saturating_add(at, lasts); }

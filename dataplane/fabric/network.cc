@@ -99,6 +99,8 @@ void Network::change(std::span<const LinkEvent> events) {
   wheel_.schedule(first_actor_ + agenda_, changes_->next());
 }
 
+std::uint64_t Network::link_events() const { return changes_->happened(); }
+
 void Network::finish(Picos now) {
   for (const Switch& sw : state_->switches) forwarding_->advance_switch(sw, now);
   for (const Link& link : state_->wire.all()) {

@@ -85,6 +85,8 @@ class Network {
   // More events of links, none before the time that the wheel has come to. Throws
   // std::invalid_argument if the spec is not changeable or has no such link. May allocate.
   void change(std::span<const LinkEvent> events);
+  // Events of links so far, without the pauses that hosts tell switches.
+  std::uint64_t link_events() const;
 
   // Hosts that received a packet, or one of whose classes was resumed, since clear_woken(); each at
   // most once, in the order in which it happened.

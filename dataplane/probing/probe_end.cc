@@ -39,6 +39,12 @@ void ProbeEnd::begin(Picos now, const ProbePlan& plan, std::span<const ProbePeer
   prober_.emplace(own);
 }
 
+std::optional<OneWay> ProbeEnd::one_way_to(const wire::IpAddress& peer) const {
+  const auto at = by_address_.find(peer);
+  if (!prober_ || at == by_address_.end()) return std::nullopt;
+  return prober_->one_way(at->second);
+}
+
 bool ProbeEnd::send(Picos now, std::uint32_t to, const ProbeMessage& message, std::uint64_t wr_id) {
   const Known& known = peers_[to];
   const std::size_t paths = known.handles.size() / kClasses;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/units.h"
@@ -49,6 +50,9 @@ class ProbeEnd {
              std::uint8_t traffic_class);
   const Prober* prober() const { return prober_ ? &*prober_ : nullptr; }
   const HostClock& clock() const { return clock_; }
+  void change_clock(std::vector<ClockChange> changes) { clock_.changes = std::move(changes); }
+  // Of the latest probe to this peer; nothing: there is none, or it is no peer.
+  std::optional<OneWay> one_way_to(const wire::IpAddress& peer) const;
   // Came from no peer, or is no probe, or could not be answered.
   std::uint64_t refused() const { return refused_; }
 

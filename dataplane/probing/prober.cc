@@ -94,7 +94,7 @@ void Prober::complete(Outstanding& probe) {
     peer.clock.add(sample.times);
     return;
   }
-  latest_ = sample;
+  peer.latest = sample;
   latest_peer_ = probe.peer;
   if (peer.samples.size() < plan_.kept) {
     peer.samples.push_back(sample);
@@ -126,8 +126,12 @@ PeerFigures Prober::figures(std::uint32_t peer) const {
   return {from.paths, from.samples, from.clock.reading()};
 }
 
-std::optional<ClockReading> Prober::latest_clock() const {
-  return latest_ ? peers_[latest_peer_].clock.reading() : std::nullopt;
+std::optional<OneWay> Prober::one_way(std::uint32_t peer) const {
+  if (peer >= peers_.size() || !peers_[peer].latest) return std::nullopt;
+  const auto clock = peers_[peer].clock.reading();
+  if (!clock) return std::nullopt;
+  const ProbeTimes& times = peers_[peer].latest->times;
+  return OneWay{clock->one_way_there(times), clock->one_way_back(times)};
 }
 
 }  // namespace paceline::probing

@@ -42,6 +42,20 @@ struct PathCounts {
   std::uint64_t sent = 0;
   std::uint64_t answered = 0;
   std::uint64_t lost = 0;
+
+  PathCounts& operator+=(const PathCounts& more) {
+    sent += more.sent;
+    answered += more.answered;
+    lost += more.lost;
+    return *this;
+  }
+};
+
+// How long a packet takes to a peer, and one from there: needs the clocks. In ns; where clocks are
+// further off than they are known to be, it may be below 0.
+struct OneWay {
+  double there = 0;
+  double back = 0;
 };
 
 // Of one peer.
@@ -74,9 +88,10 @@ class Prober {
   PeerFigures figures(std::uint32_t peer) const;
   // Of all peers together.
   const PathCounts& totals() const { return totals_; }
-  // The latest sample of a measured path and its peer's clock, for a look from time to time.
-  const std::optional<ProbeSample>& latest() const { return latest_; }
-  std::optional<ClockReading> latest_clock() const;
+  // By the latest probe to a peer, or to the peer that answered last; nothing before that. For a
+  // look from time to time.
+  std::optional<OneWay> one_way(std::uint32_t peer) const;
+  std::optional<OneWay> one_way() const { return one_way(latest_peer_); }
 
  private:
   static constexpr std::size_t kOutstanding = 4096;  // a power of two
@@ -99,6 +114,7 @@ class Prober {
     std::vector<PathCounts> paths;
     std::vector<ProbeSample> samples;
     std::size_t oldest = 0;
+    std::optional<ProbeSample> latest;
     ClockEstimate clock;
   };
 
@@ -118,7 +134,6 @@ class Prober {
   std::uint16_t path_ = 0;
   bool for_clock_ = true;
   PathCounts totals_;
-  std::optional<ProbeSample> latest_;
   std::uint32_t latest_peer_ = 0;
 };
 

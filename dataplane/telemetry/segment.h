@@ -26,7 +26,7 @@ namespace paceline::telemetry {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x314C'4554'4350ULL;  // "PCTEL1"
 inline constexpr std::uint16_t kSegmentMajor = 1;                    // others are refused
-inline constexpr std::uint16_t kSegmentMinor = 2;                    // grows with what is appended
+inline constexpr std::uint16_t kSegmentMinor = 3;                    // grows with what is appended
 
 enum class SeriesKind : std::uint8_t {
   counter,  // grows, from 0 at the start of the service
@@ -129,9 +129,15 @@ struct QueuePairRecord {
   std::array<std::uint64_t, 7> limiter_ns{};  // of its congestion context, by cc::Limiter
   // Since minor 2; 0 before.
   std::uint64_t source_port = 0;  // UDP: the path entropy of what it sends
+  // Since minor 3: one-way delays to the peer and from it, by the latest probe; 0: none. Clocks are
+  // compared for them: where they are further off than is known, it is below 0.
+  std::int64_t one_way_there_ns = 0;
+  std::int64_t one_way_back_ns = 0;
 };
 // Size of a record of minor 0 and 1.
 inline constexpr std::size_t kQueuePairRecordBytes1 = offsetof(QueuePairRecord, source_port);
+// Of minor 2.
+inline constexpr std::size_t kQueuePairRecordBytes2 = offsetof(QueuePairRecord, one_way_there_ns);
 static_assert(std::is_trivially_copyable_v<QueuePairRecord> && sizeof(QueuePairRecord) % 8 == 0);
 
 }  // namespace paceline::telemetry

@@ -25,7 +25,8 @@ std::string text_in(const std::array<char, N>& chars) {
 }
 
 std::size_t record_bytes(const SegmentHeader& header) {
-  return header.minor < 2 ? kQueuePairRecordBytes1 : sizeof(QueuePairRecord);
+  if (header.minor < 2) return kQueuePairRecordBytes1;
+  return header.minor < 3 ? kQueuePairRecordBytes2 : sizeof(QueuePairRecord);
 }
 
 constexpr bool aligned(std::uint64_t place) { return place % 8 == 0; }

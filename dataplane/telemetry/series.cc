@@ -63,11 +63,11 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"control_bytes", "bytes", counter, "HELLO, REQUEST and GRANT sent, as on the wire"},
     {"control_ignored", "packets", counter,
      "control messages ignored: unknown peer or channel, or control switched off"},
-    {"fallbacks", "1", counter, "times a context switched to its fallback algorithm"},
+    {"fallbacks", "1", counter, "contexts switched to their fallback algorithm"},
     {"plugin_clamped", "1", counter, "decisions of a plug-in clamped to the allowed range"},
     {"plugin_nonsense", "1", counter, "decisions of a plug-in that are not meaningful"},
     {"plugin_slow", "1", counter, "timed calls of a plug-in that exceeded the budget"},
-    {"plugin_quarantines", "1", counter, "plug-ins quarantined: not called any more"},
+    {"plugin_quarantines", "1", counter, "plug-ins quarantined"},
     {"plugin_receiver_quarantines", "1", counter,
      "plug-ins quarantined because of their receiving half"},
     {"no_queue_pair", "packets", counter, "packets for a queue pair that does not exist"},
@@ -103,21 +103,19 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"no_packet", "1", counter, "times that the packet pool was empty"},
     {"tx_stalled", "packets", counter, "packets refused by the port although it was ready"},
     {"malformed", "packets", counter, "packets dropped by the parser, for any reason"},
-    {"limited_application_ns", "ns", counter, "contexts' time with nothing to send"},
-    {"limited_grant_ns", "ns", counter, "contexts' time held by the receiver's grant"},
-    {"limited_uplink_ns", "ns", counter, "contexts' time held by their share of the own uplink"},
-    {"limited_path_ns", "ns", counter,
-     "contexts' time held by congestion on the path (a reactive rate)"},
-    {"limited_window_ns", "ns", counter, "contexts' time held by the window: bytes in flight"},
+    {"limited_application_ns", "ns", counter, "time with nothing to send"},
+    {"limited_grant_ns", "ns", counter, "time held by the receiver's grant"},
+    {"limited_uplink_ns", "ns", counter, "time held by their share of the own uplink"},
+    {"limited_path_ns", "ns", counter, "time held by congestion on the path (a reactive rate)"},
+    {"limited_window_ns", "ns", counter, "time held by the window: bytes in flight"},
     {"limited_credit_ns", "ns", counter,
-     "contexts' time held by the cumulative ceiling or transport credits"},
-    {"limited_port_ns", "ns", counter, "contexts' time held by the port: line rate, pause"},
+     "time held by the cumulative ceiling or transport credits"},
+    {"limited_port_ns", "ns", counter, "time held by the port: line rate, pause"},
     {"inflight_bytes", "bytes", gauge, "bytes sent and not acknowledged, as on the wire"},
     {"backlog_bytes", "bytes", gauge, "payload posted and not sent"},
     {"queue_pairs", "1", gauge, "queue pairs of programs"},
-    {"contexts", "1", gauge, "congestion contexts in use"},
-    {"contexts_on_fallback", "1", gauge,
-     "congestion contexts for which the fallback algorithm decides"},
+    {"contexts", "1", gauge, "contexts in use"},
+    {"contexts_on_fallback", "1", gauge, "contexts on their fallback algorithm"},
     {"sessions", "1", gauge, "programs that have opened this NIC"},
     {"last_hop_queue_bytes", "bytes", gauge, "emulated: queue of the switch port towards this NIC"},
     {"last_hop_queue_max_bytes", "bytes", gauge,
@@ -134,8 +132,8 @@ constexpr std::array<Series, kNicSeries> kSeries{{
     {"hiccups", "1", counter, "worker: unplanned gaps between turns"},
     {"hiccup_ns", "ns", counter, "worker: time of unplanned gaps between turns"},
     {"stalls", "1", counter, "worker: gaps between turns of more than 1 ms"},
-    {"worker_turns", "1", counter, "worker: turns of its loop"},
-    {"worker_busy_turns", "1", counter, "worker: turns of its loop with something to do"},
+    {"worker_turns", "1", counter, "worker: turns"},
+    {"worker_busy_turns", "1", counter, "worker: busy turns"},
     {"worker_sleeps", "1", counter, "worker: times it slept"},
     {"worker_busy_cycles", "cycles", counter, "worker: ticks of its clock in busy turns"},
     {"worker_packets", "packets", counter, "worker: packets sent and received, by all its NICs"},
@@ -148,6 +146,11 @@ constexpr std::array<Series, kNicSeries> kSeries{{
      "port: lent payloads still in use 0.1 s after the reclaim of their memory"},
     {"port_loans_received", "packets", counter,
      "port: packets received and read from the sender's memory"},
+    {"probes_sent", "packets", counter, "probes sent"},
+    {"probes_answered", "packets", counter, "probes answered"},
+    {"probes_lost", "packets", counter, "probes unanswered for 1 s"},
+    {"one_way_there_ns", "ns", gauge, "one-way delay to the peer that answered last"},
+    {"one_way_back_ns", "ns", gauge, "one-way delay from it"},
 }};
 
 // The engine's counters under the engine's names, none left out.
@@ -171,6 +174,7 @@ static_assert(kSeries[series_index(NicSeries::limited_port_ns)].name == "limited
 static_assert(kSeries[series_index(NicSeries::paused_ns)].name == "paused_ns");
 static_assert(kSeries[series_index(NicSeries::worker_packets)].name == "worker_packets");
 static_assert(kSeries[series_index(NicSeries::port_loans_received)].name == "port_loans_received");
+static_assert(kSeries[series_index(NicSeries::one_way_back_ns)].name == "one_way_back_ns");
 
 }  // namespace
 

@@ -59,6 +59,11 @@ enum class NicSeries : std::uint8_t {
   port_loans_recalled,
   port_loans_overdue,
   port_loans_received,
+  probes_sent,
+  probes_answered,
+  probes_lost,
+  one_way_there_ns,
+  one_way_back_ns,
   count,
 };
 

@@ -81,6 +81,17 @@ def main():
                   flush=True)
             if measured > ceiling:
                 above.append(f"{scenario}: {measured:.1f} instructions per {unit}, ceiling {ceiling}")
+    for scenario, entry in ceilings["times"].items():
+        try:
+            with_it, printed = per_unit(valgrind, args.probe, scenario, entry["sizes"])
+            without, _ = per_unit(valgrind, args.probe, entry["over"], entry["sizes"])
+        except MeasurementFailed as failure:
+            print(f"error: {failure}", file=sys.stderr)
+            return 2
+        times = with_it / without
+        print(f"{scenario:<16} {times:9.4f} {entry['ceiling']:8}  times {entry['over']}, {without:.1f}; {printed}")
+        if times > entry["ceiling"]:
+            above.append(f"{scenario}: {times:.4f} times {entry['over']}, ceiling {entry['ceiling']}")
     for line in above:
         print("ABOVE THE CEILING: " + line)
     if above:

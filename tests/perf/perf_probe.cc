@@ -1,7 +1,9 @@
 // A fixed amount of work, to be counted from outside (instructions.py runs it under callgrind).
 //
 //   perf_probe incast:dcqcn 300000     a world, that many bytes per message; prints its hops
-//   perf_probe events:cadence 100000   that many events through cc::dispatch; prints the events
+//   perf_probe probed:on 20            emulated NICs with probes, or probed:off; prints data
+//   packets perf_probe events:cadence 100000   that many events through cc::dispatch; prints the
+//   events
 //
 // The first number of the output is the amount of work; the rest shows what it consisted of.
 #include <cinttypes>
@@ -13,6 +15,7 @@
 #include "cc/registry.h"
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "tests/perf/cc_events.h"
+#include "tests/perf/probed_world.h"
 #include "tests/perf/worlds.h"
 
 namespace paceline::perf {
@@ -51,6 +54,14 @@ int run_world(const WorldCase& which) {
   return 0;
 }
 
+int run_probed(const std::string& probes, std::uint64_t messages) {
+  if (probes != "on" && probes != "off") throw std::invalid_argument("probed: on, off");
+  const ProbedCounts counts = run_probed_world(probes == "on", messages);
+  std::printf("%" PRIu64 " packets of data, %" PRIu64 " probes answered\n", counts.packets,
+              counts.probes);
+  return 0;
+}
+
 int run(const std::string& what, const char* size_text) {
   char* end = nullptr;
   const std::uint64_t size = std::strtoull(size_text, &end, 10);
@@ -58,10 +69,11 @@ int run(const std::string& what, const char* size_text) {
   if (*end != '\0' || size == 0 || colon == std::string::npos) {
     throw std::invalid_argument(
         "usage: perf_probe incast|moe|permutation-1024|permutation-8192:ALGORITHM BYTES, or "
-        "perf_probe events:ALGORITHM EVENTS");
+        "perf_probe events:ALGORITHM EVENTS, or perf_probe probed:on|off MESSAGES");
   }
   const std::string algorithm = what.substr(colon + 1);
   if (what.starts_with("events:")) return run_events(algorithm, size);
+  if (what.starts_with("probed:")) return run_probed(algorithm, size);
   return run_world({what.substr(0, colon), algorithm, size, 4096});
 }
 

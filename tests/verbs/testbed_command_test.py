@@ -165,6 +165,7 @@ def faults(case, folder):
     out, _ = case.run(0, "fault", "h0", "clear")
     check(out == "faults: 1, of 2 links\n", out)
     await_ports(case, "h0", [True, True])
+    check("fault      plane0 down" in case.run(0, "status")[0], "of the other NIC's port")
     # For a time: it comes back by itself.
     case.run(0, "fault", "h1", "up")
     out, lines = told_faults(case, log, "h1.0", "down", "loss=0.01", "--for", "100ms")
@@ -182,6 +183,22 @@ def faults(case, folder):
           lines == ["h1.1 down in 1000 us\n", "leaf0 rate in 0 us\n"], f"{out}{lines}")
     await_ports(case, "h1", [True, False])
     case.run(0, "fault", "h1", "clear")
+
+    # A kind of scenarios; the status tells it until it is taken back.
+    out, lines = told_faults(case, log, "h1", "slow_nic", "--severity", "4", "--for", "1000s")
+    check(out == "faults: 1, of 2 links\n" and lines == ["h1 slow_nic in 0 us\n"], f"{out}{lines}")
+    case.run(0, "fault", "h0", "clock_drift", "--after", "500s")
+    out, _ = case.run(0, "status")
+    check(re.search(r"(?m)^fault      h1 slow_nic, severity 4, ends in .* s$", out), out)
+    check(re.search(r"(?m)^fault      h0 clock_drift, severity 50, begins in .* s$", out), out)
+    with open(script, "w", encoding="utf-8") as file:
+        file.write('[[fault]]\nkind = "lossy_link"\ntarget = "h0.1"\nseed = 5\nfor = "1000s"\n')
+    case.run(0, "fault", "--script", script)
+    check("fault      h0.1 lossy_link, severity 0.002, seed 5, ends in" in case.run(0, "status")[0],
+          "that of the script")
+    for nic in ("h0", "h1"):
+        case.run(0, "fault", nic, "clear")
+    check("fault" not in case.run(0, "status")[0], "all are taken back")
 
     random = ("--random", "5", "--every", "4ms", "--after", "1ms", "--seed")
     out, lines = told_faults(case, log, *random, "7")
@@ -201,6 +218,12 @@ def faults(case, folder):
     refused(case, "does nothing with action \"down\"", "h0", "down=1")
     refused(case, "rate=fast: ", "h0", "rate=fast")
     refused(case, "delay=5: ", "h0", "delay=5")
+    refused(case, "slow_rank: ranks are programs there", "h0", "slow_rank")
+    refused(case, "severity: 0.5: out of range, allowed", "h0", "slow_nic", "--severity", "0.5")
+    refused(case, "goes with --severity", "h0", "slow_nic=4")
+    refused(case, "--severity goes with a kind", "h0", "down", "--severity", "4")
+    refused(case, "--seed goes with --random, or with a kind", "h0", "down", "--seed", "4")
+    refused(case, "such as \"leaf1\" or \"spine0\"", "h0", "ecn_off")
     refused(case, "--for soon: ", "h0", "down", "--for", "soon")
     refused(case, "for_us: does nothing with action \"up\"", "h0", "up", "--for", "5ms")
     refused(case, "direction: does nothing with action \"down\"", "h0", "down", "--direction", "up")
@@ -209,7 +232,7 @@ def faults(case, folder):
     refused(case, "none.toml", "--script", os.path.join(folder, "none.toml"))
     with open(script, "a", encoding="utf-8") as file:
         file.write("[fabric]\nhosts = 2\n")
-    refused(case, f"{script}: expected [[event]] tables, and nothing else", "--script", script)
+    refused(case, f"{script}: expected [[event]] and [[fault]] tables, and nothing else", "--script", script)
     with open(script, "w", encoding="utf-8") as file:
         file.write('[[event]]\nat = "0us"\nlink = "h0"\naction = "down"\ndirection = "up"\n')
     refused(case, f"{script}:5:13: event.direction does nothing with event.action = \"down\"",

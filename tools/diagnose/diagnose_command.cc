@@ -110,6 +110,14 @@ void list_faults() {
                  kind.usual);
     }
     if (kind.one_direction) fmt::print("  direction \"both\", \"up\" or \"down\"\n");
+    if (kind.draws) fmt::print("  seed      of its chance\n");
+    if (!kind.not_on_testbeds.empty()) {
+      fmt::print("  where     scenarios; {}\n", kind.not_on_testbeds);
+    } else if (!kind.not_in_scenarios.empty()) {
+      fmt::print("  where     testbeds; {}\n", kind.not_in_scenarios);
+    } else {
+      fmt::print("  where     scenarios, testbeds\n");
+    }
   }
 }
 
@@ -156,11 +164,11 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
     }
   });
 
-  CLI::App* faults =
-      app.add_subcommand("faults", "the faults that [[fault]] can inject into a scenario");
+  CLI::App* faults = app.add_subcommand(
+      "faults", "what [[fault]] of a scenario and `paceline testbed fault` can inject");
   faults->require_subcommand(1);
   CLI::App* list =
-      faults->add_subcommand("list", "list the kinds with their targets and severities");
+      faults->add_subcommand("list", "list the kinds: targets, severities, where they work");
   list->callback([&exit_code] {
     list_faults();
     exit_code = kExitGood;

@@ -16,7 +16,15 @@ using diagnosis::Evidence;
 // Changes of links, as drivers of NICs report them.
 void read_ports(const VirtualWorld& world, Evidence& out) {
   const fabric::FabricSpec& spec = world.network().spec();
-  std::vector<fabric::LinkEvent> events = spec.events;
+  std::vector<fabric::LinkEvent> events;
+  for (fabric::LinkEvent event : spec.events) {
+    if (event.action != fabric::LinkAction::down && event.action != fabric::LinkAction::up)
+      continue;
+    events.push_back(event);
+    if (event.every.count == 0) continue;
+    const Picos end = earlier(event.until, world.now() + Picos{1});
+    while ((event.at = event.at + event.every) < end) events.push_back(event);
+  }
   std::stable_sort(events.begin(), events.end(),
                    [](const auto& a, const auto& b) { return a.at < b.at; });
   for (std::uint32_t link = 0; link < spec.links.size(); ++link) {
@@ -29,7 +37,6 @@ void read_ports(const VirtualWorld& world, Evidence& out) {
     for (const fabric::LinkEvent& event : events) {
       if (event.link != link || event.at > world.now()) continue;
       const bool down = event.action == fabric::LinkAction::down;
-      if (!down && event.action != fabric::LinkAction::up) continue;
       if (up == !down) continue;
       up = !down;
       port.changes.push_back({event.at, up});

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "dataplane/base/numbers/random.h"
+#include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/scenario/table_reader.h"
 #include "dataplane/config/toml/quantity.h"
 #include "dataplane/config/toml/toml_tree.h"
@@ -43,13 +44,22 @@ Picos time_of(const std::string& text, std::string_view option, Faults& out) {
   return time.value;
 }
 
-// "down", "loss=0.01", "rate=1Gb/s", "delay=20us".
+// "down", "loss=0.01", "rate=1Gb/s", "delay=20us", "pcie_limit".
 void add_change(const FaultOptions& options, const std::string& change, Picos after, Picos lasts,
                 Faults& out) {
   const std::size_t equals = change.find('=');
   const std::string action = change.substr(0, equals);
   Json event = {{"target", options.target}, {"action", action}};
   std::string error;
+  const config::FaultKindInfo* const kind = config::find_fault_kind(action);
+  if (kind != nullptr) {
+    if (equals != std::string::npos) {
+      out.errors.push_back(fmt::format("{}: how bad it is goes with --severity", change));
+      return;
+    }
+    if (options.severity) event["severity"] = *options.severity;
+    if (options.seed) event["seed"] = *options.seed;
+  }
   if (equals != std::string::npos) {
     const std::string value = change.substr(equals + 1);
     if (action == "rate") {
@@ -73,7 +83,29 @@ void add_change(const FaultOptions& options, const std::string& change, Picos af
   out.events.push_back(std::move(event));
 }
 
-// The [[event]] tables of a file.
+Json event_of(const config::EventConfig& from) {
+  Json event = {{"target", from.link}, {"action", from.action}, {"after_us", micros(from.at)}};
+  if (from.action == "rate") {
+    event["rate_mbps"] = static_cast<double>(from.rate.bps) * 1e-6;
+  } else if (from.action == "delay") {
+    event["delay_ns"] = static_cast<double>(from.delay.count) * 1e-3;
+  } else if (from.action != "down" && from.action != "up") {
+    event["probability"] = from.probability;
+  }
+  if (from.direction != "both") event["direction"] = from.direction;
+  return event;
+}
+
+Json event_of(const config::FaultConfig& from) {
+  Json event = {{"target", from.target}, {"action", from.kind}, {"after_us", micros(from.at)}};
+  if (from.lasts != kNever) event["for_us"] = micros(from.lasts);
+  if (config::find_fault_kind(from.kind)->most != 0) event["severity"] = from.severity;
+  if (from.seed != 0) event["seed"] = from.seed;
+  if (from.direction != "both") event["direction"] = from.direction;
+  return event;
+}
+
+// The [[event]] and [[fault]] tables of a file.
 void add_script(const std::string& path, Faults& out) {
   const auto text = config::read_text_file(path, kLongestScript);
   const auto root = text.ok() ? config::parse_toml(text.value, path)
@@ -82,29 +114,25 @@ void add_script(const std::string& path, Faults& out) {
     out.errors = root.errors;
     return;
   }
-  const config::TomlMember* list = root.value.find("event");
-  if (list == nullptr || root.value.members.size() != 1) {
-    out.errors.push_back(path + ": expected [[event]] tables, and nothing else");
+  const config::TomlMember* const events = root.value.find("event");
+  const config::TomlMember* const faults = root.value.find("fault");
+  const std::size_t known = (events == nullptr ? 0U : 1U) + (faults == nullptr ? 0U : 1U);
+  if (known == 0 || root.value.members.size() != known) {
+    out.errors.push_back(path + ": expected [[event]] and [[fault]] tables, and nothing else");
     return;
   }
   config::Diagnostics found;
   config::ReadContext context;
   context.errors = &found;
-  std::vector<config::EventConfig> events;
-  config::read_events(list->value, events, context);
-  out.errors = found.sorted();
-  for (const config::EventConfig& from : events) {
-    Json event = {{"target", from.link}, {"action", from.action}, {"after_us", micros(from.at)}};
-    if (from.action == "rate") {
-      event["rate_mbps"] = static_cast<double>(from.rate.bps) * 1e-6;
-    } else if (from.action == "delay") {
-      event["delay_ns"] = static_cast<double>(from.delay.count) * 1e-3;
-    } else if (from.action != "down" && from.action != "up") {
-      event["probability"] = from.probability;
-    }
-    if (from.direction != "both") event["direction"] = from.direction;
-    out.events.push_back(std::move(event));
+  std::vector<config::EventConfig> of_links;
+  std::vector<config::FaultConfig> of_kinds;
+  if (events != nullptr) config::read_events(events->value, of_links, context);
+  if (faults != nullptr) {
+    config::read_faults(faults->value, of_kinds, context, config::FaultPlace::testbed);
   }
+  out.errors = found.sorted();
+  for (const config::EventConfig& from : of_links) out.events.push_back(event_of(from));
+  for (const config::FaultConfig& from : of_kinds) out.events.push_back(event_of(from));
 }
 
 // The ports of all NICs, as targets.
@@ -131,7 +159,7 @@ void add_random(const FaultOptions& options, const std::string& socket, Faults& 
   if (!status.error.empty()) out.errors.push_back(status.error);
   if (!out.errors.empty()) return;
   const std::vector<std::string> ports = ports_of(status.json);
-  Random random(options.seed);
+  Random random(options.seed.value_or(1));
   Picos at = time_of(options.after, "--after", out);
   for (std::uint32_t i = 0; i < options.random; ++i) {
     out.events.push_back({{"target", ports[random.below(ports.size())]},
@@ -150,16 +178,19 @@ void FaultOptions::add_to(CLI::App& command) {
                      "as in an [[event]]: leaf0-spine1, leaf0, plane1, server2");
   command.add_option("CHANGE", changes,
                      "down, up, loss=0.01, corrupt=, duplicate=, reorder=, rate=1Gb/s, delay=20us, "
-                     "clear (all as in the testbed file)");
+                     "clear (all as in the testbed file); or a kind of `paceline faults list`");
+  command.add_option("--severity", severity, "of a kind: how bad it is, in the kind's unit");
   command.add_option("--after", after, "begin later: 20ms");
   command.add_option("--for", lasts, "then as in the testbed file: 50ms");
   command
       .add_option("--direction", direction, "up (from the host) or down, of a link in one alone")
       ->check(CLI::IsMember({"both", "up", "down"}));
-  command.add_option("--script", script, "the [[event]] tables of a file, `at` counted from now");
+  command.add_option("--script", script,
+                     "the [[event]] and [[fault]] tables of a file, `at` from now");
   command.add_option("--random", random, "so many failures of ports, each at random")
       ->check(CLI::Range(1, 4096));
-  command.add_option("--seed", seed, "of --random")->capture_default_str();
+  command.add_option("--seed", seed, "of --random (default: 1), or of the chance in a kind")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 53U));
   command
       .add_option("--every", every, "of --random; a port is back after --for, or a quarter of it")
       ->capture_default_str();
@@ -181,6 +212,15 @@ int inject_faults(const FaultOptions& options, const std::string& socket,
   refuse(options.direction, "--direction", options.target.empty());
   refuse(options.after, "--after", !options.script.empty());
   refuse(options.lasts, "--for", !options.script.empty());
+  const bool of_kind = std::any_of(
+      options.changes.begin(), options.changes.end(),
+      [](const std::string& change) { return config::find_fault_kind(change) != nullptr; });
+  if (options.severity && !of_kind) {
+    faults.errors.emplace_back("--severity goes with a kind of `paceline faults list`");
+  }
+  if (options.seed && !of_kind && options.random == 0) {
+    faults.errors.emplace_back("--seed goes with --random, or with a kind");
+  }
   if (!options.script.empty()) {
     add_script(options.script, faults);
   } else if (options.random != 0) {
@@ -212,7 +252,7 @@ int inject_faults(const FaultOptions& options, const std::string& socket,
     fmt::print(stderr, "paceline: error: {}\n", service_absence(control, error, "", how_else));
     return kExitFailed;
   }
-  if (options.random != 0) fmt::print("seed {}\n", options.seed);
+  if (options.random != 0) fmt::print("seed {}\n", options.seed.value_or(1));
   fmt::print("faults: {}, of {} link{}\n", faults.events.size(), links, links == 1 ? "" : "s");
   return kExitGood;
 }

@@ -1,7 +1,8 @@
-// `paceline testbed fault`: what happens to emulated links of a running testbed.
+// `paceline testbed fault`: what happens to emulated links and to clocks of a running testbed.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,13 +12,14 @@ namespace paceline::tools {
 
 struct FaultOptions {
   std::string target;
-  std::vector<std::string> changes;  // "down", "loss=0.01"
+  std::vector<std::string> changes;  // "down", "loss=0.01", "pcie_limit"
   std::string direction;
   std::string after;
   std::string lasts;
   std::string script;
   std::uint32_t random = 0;
-  std::uint64_t seed = 1;
+  std::optional<double> severity;
+  std::optional<std::uint64_t> seed;  // of --random: 1
   std::string every = "100ms";
 
   void add_to(CLI::App& command);

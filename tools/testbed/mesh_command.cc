@@ -151,7 +151,7 @@ class Mesh {
     std::vector<std::pair<std::string, std::string>> places;  // label, socket
     for (const std::string& name : options_.names) places.emplace_back(name, service_socket(name));
     for (const std::string& socket : options_.sockets) places.emplace_back(socket, socket);
-    if (places.empty()) places.emplace_back(kDefaultTestbed, service_socket(kDefaultTestbed));
+    if (places.empty()) places.emplace_back(kDefaultTestbed, socket_to_reach(kDefaultTestbed, ""));
     for (const auto& [label, socket] : places) {
       MeshService& service = services_.emplace_back();
       service.label = places.size() > 1 ? label + ":" : "";
@@ -259,7 +259,9 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
       "mesh", "Probe between all NICs of running testbeds: delays, losses and clocks of each pair");
   command
       ->add_option("--name", options->names,
-                   "a testbed, as given to `paceline testbed up` (repeatable; default: default)")
+                   "a testbed, as given to `paceline testbed up` (repeatable; default: where "
+                   "PACELINE_SOCKET points, "
+                   "else default)")
       ->allow_extra_args(false);
   command->add_option("--socket", options->sockets, "a service by its socket (repeatable)")
       ->allow_extra_args(false);

@@ -159,6 +159,29 @@ std::uint64_t used(const Json& in, const char* key) {
   return at != in.end() && at->is_object() ? number(*at, "used") : 0;
 }
 
+// "3.2 s"
+std::string seconds_text(double micros) { return fmt::format("{:.1f} s", micros * 1e-6); }
+
+void add_faults(std::string& text, const Json& status) {
+  for (const Json& fault : list(status, "faults")) {
+    text += fmt::format("\nfault      {} {}", word(fault, "target"), word(fault, "action"));
+    for (const char* value : {"rate_mbps", "delay_ns", "probability", "severity", "seed"}) {
+      const auto at = fault.find(value);
+      if (at == fault.end() || !at->is_number()) continue;
+      text += fmt::format(", {} {:g}", value, at->get<double>());
+    }
+    if (!word(fault, "direction").empty()) text += ", " + word(fault, "direction");
+    if (fault.value("in_force", Json(true)) == false) {
+      text += ", begins in " + seconds_text(fault.value("begins_us", 0.0));
+    }
+    const auto ends = fault.find("ends_us");
+    if (ends != fault.end() && ends->is_number()) {
+      text += ", ends in " + seconds_text(ends->get<double>());
+    }
+  }
+  if (!list(status, "faults").empty()) text += "\n";
+}
+
 void add_messages(std::string& text, const Json& status) {
   const std::string counts = reasons(status, "management");
   if (!counts.empty()) text += fmt::format("\nmessages   of rdma_cm, other machines: {}\n", counts);
@@ -207,6 +230,7 @@ StatusText status_text(const std::string& json) {
     add_captures(out.text, set);
     add_fabric(out.text, set);
   }
+  add_faults(out.text, status);
   add_messages(out.text, status);
   add_programs(out.text, status);
   return out;

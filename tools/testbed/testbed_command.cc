@@ -207,7 +207,8 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
   start->add_flag("--foreground", options->foreground, "stay, and log to the terminal");
   CLI::App* const look = add("status", "NICs, programs, queues, marks and drops", status);
   look->add_flag("--json", options->json, "everything, for machines");
-  options->fault.add_to(*add("fault", "Fail and restore ports, links and switches", fault));
+  options->fault.add_to(
+      *add("fault", "Disturb ports, links, switches and clocks, and restore them", fault));
   add("remove", "Take NICs away from their programs, as if pulled out of the machine", remove)
       ->add_option("NIC", options->removed, "h1; for good: only a new testbed has it again")
       ->required();
@@ -219,6 +220,8 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
       "  paceline testbed status --name b\n"
       "  paceline testbed fault h0.1 down --for 50ms\n"
       "  paceline testbed fault h1 loss=0.01 rate=1Gb/s\n"
+      "  paceline testbed fault h3 pcie_limit --severity 4 --after 1s --for 10s\n"
+      "  paceline testbed fault h3 clear\n"
       "  paceline testbed fault --random 100 --seed 7 --every 100ms\n"
       "  paceline testbed remove h1\n"
       "  paceline testbed down --name b\n"

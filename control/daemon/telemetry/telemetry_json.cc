@@ -103,6 +103,8 @@ Json queue_pair_json(const telemetry::QueuePairRecord& r) {
           {"backlog_bytes", r.backlog_bytes},
           {"srtt_ns", r.srtt_ns},
           {"min_rtt_ns", r.min_rtt_ns},
+          {"one_way_there_ns", r.one_way_there_ns},
+          {"one_way_back_ns", r.one_way_back_ns},
           {"tx_bytes", r.tx_bytes},
           {"rx_bytes", r.rx_bytes},
           {"retransmitted_packets", r.retransmitted_packets},

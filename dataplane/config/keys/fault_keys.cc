@@ -27,6 +27,10 @@ std::span<const KeySpec> fault_keys() {
        .meaning = "How long it lasts; without it, to the end."},
       {.path = "fault.severity",
        .meaning = "How bad it is, in the unit of the kind; without it, the kind's usual one."},
+      {.path = "fault.seed",
+       .min = 1,
+       .max = 9.2e18,
+       .meaning = "Of its chance; without it, the scenario's. (lossy_link/hash_collision)"},
       {.path = "fault.direction",
        .form = Form::choice,
        .choices = kFaultDirections,
@@ -41,6 +45,7 @@ Field fault_field(FaultConfig& fault, std::string_view name) {
   if (name == "at") return &fault.at;
   if (name == "for") return &fault.lasts;
   if (name == "severity") return &fault.severity;
+  if (name == "seed") return &fault.seed;
   return &fault.direction;
 }
 

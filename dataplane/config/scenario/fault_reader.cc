@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/scenario/fabric_shape.h"
@@ -13,11 +12,10 @@ namespace paceline::config {
 
 namespace {
 
-constexpr double kMostRepeats = 100'000;
-
 class FaultReader {
  public:
-  FaultReader(const TomlNode& node, ReadContext& context) : node_(node), context_(context) {}
+  FaultReader(const TomlNode& node, FaultPlace place, ReadContext& context)
+      : node_(node), place_(place), context_(context) {}
 
   // False, and errors, if it cannot be used.
   bool read(FaultConfig& out) {
@@ -34,13 +32,23 @@ class FaultReader {
     if (!good_) return false;
     out.where = to_string(node_.find("target")->value.where);
     const FaultKindInfo& kind = *find_fault_kind(out.kind);
+    const bool live = place_ == FaultPlace::testbed;
+    if (const auto why = live ? kind.not_on_testbeds : kind.not_in_scenarios; !why.empty()) {
+      fail(node_.find("kind")->value.where, fmt::format("fault.kind = \"{}\": {}", out.kind, why));
+    }
     read_severity(kind, out);
     if (kind.target == FaultTarget::rank) read_rank(out);
     if (const TomlMember* m = node_.find("direction"); m != nullptr && !kind.one_direction) {
       fail(m->value.where,
            fmt::format("fault.direction does nothing with fault.kind = \"{}\"", out.kind));
     }
-    if (kind.repeats != 0) check_repeats(kind, out);
+    if (const TomlMember* m = node_.find("seed"); m != nullptr && !kind.draws) {
+      fail(m->value.where,
+           fmt::format("fault.seed does nothing with fault.kind = \"{}\"", out.kind));
+    }
+    if (kind.repeats && out.lasts == kNever && !live) {
+      fail(node_.where, fmt::format("fault.kind = \"{}\" needs fault.for", kind.name));
+    }
     return good_;
   }
 
@@ -54,18 +62,13 @@ class FaultReader {
     const TomlMember* const given = node_.find("severity");
     if (given == nullptr) {
       out.severity = kind.usual;
-    } else if (kind.most == 0) {
-      fail(given->value.where,
-           fmt::format("fault.severity does nothing with fault.kind = \"{}\"", kind.name));
-    } else if (!(out.severity >= kind.least && out.severity <= kind.most)) {
-      fail(given->value.where,
-           fmt::format("fault.severity = {}: out of range, allowed with fault.kind = \"{}\" is "
-                       "[{} .. {}]: {}",
-                       describe(given->value), kind.name, kind.least, kind.most, kind.severity));
-    } else if (kind.kind == FaultKind::wrong_dscp && out.severity != std::floor(out.severity)) {
-      fail(given->value.where,
-           fmt::format("fault.severity = {}: expected a whole number", describe(given->value)));
+      return;
     }
+    const std::string wrong = severity_error(kind, out.severity);
+    if (wrong.empty()) return;
+    fail(given->value.where,
+         kind.most == 0 ? "fault.severity " + wrong
+                        : fmt::format("fault.severity = {}: {}", describe(given->value), wrong));
   }
 
   void read_rank(FaultConfig& out) {
@@ -80,30 +83,20 @@ class FaultReader {
                      out.kind, target_text(FaultTarget::rank)));
   }
 
-  void check_repeats(const FaultKindInfo& kind, const FaultConfig& fault) {
-    if (fault.lasts == kNever) {
-      return fail(node_.where, fmt::format("fault.kind = \"{}\" needs fault.for", kind.name));
-    }
-    const double rate = kind.repeats < 0 ? fault.severity : kind.repeats;
-    const double times = static_cast<double>(fault.lasts.count) / 1e12 * rate;
-    if (times <= kMostRepeats) return;
-    fail(node_.find("for")->value.where,
-         fmt::format("a fault that happens {:.0f} times; allowed are {:.0f}: less fault.for{}",
-                     times, kMostRepeats, kind.repeats < 0 ? " or fault.severity" : ""));
-  }
-
   const TomlNode& node_;
+  FaultPlace place_;
   ReadContext& context_;
   bool good_ = true;
 };
 
 }  // namespace
 
-void read_faults(const TomlNode& list, std::vector<FaultConfig>& out, ReadContext& context) {
+void read_faults(const TomlNode& list, std::vector<FaultConfig>& out, ReadContext& context,
+                 FaultPlace place) {
   out.clear();
   each_table(list, "fault", context, [&](const TomlNode& table) {
     FaultConfig fault;
-    if (FaultReader(table, context).read(fault)) out.push_back(std::move(fault));
+    if (FaultReader(table, place, context).read(fault)) out.push_back(std::move(fault));
   });
 }
 

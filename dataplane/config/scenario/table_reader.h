@@ -98,7 +98,9 @@ void read_scenario_table(const TomlNode& root, std::span<const std::string_view>
 void read_events(const TomlNode& list, std::vector<EventConfig>& out, ReadContext& context);
 
 // The [[fault]] tables of a scenario. Whether their targets exist is check_scenario's business.
-void read_faults(const TomlNode& list, std::vector<FaultConfig>& out, ReadContext& context);
+enum class FaultPlace : std::uint8_t { scenario, testbed };
+void read_faults(const TomlNode& list, std::vector<FaultConfig>& out, ReadContext& context,
+                 FaultPlace place = FaultPlace::scenario);
 
 // The [[fabric.ecn.at_rate]] tables of a scenario.
 void read_marking_rates(const TomlNode& list, std::vector<EcnAtRate>& out, ReadContext& context);

@@ -53,6 +53,7 @@ class FaultLinks {
     const Picos until = fault_.until();
     if (kind == FaultKind::lossy_link) {
       LinkEvent loss = event(fault_.at, link, LinkAction::loss);
+      loss.seed = fault_.seed;
       LinkEvent after = event(until, link, LinkAction::loss);
       loss.probability = fault_.severity;
       after.probability = as_built.loss;
@@ -89,10 +90,13 @@ class FaultLinks {
 
   void add_flaps(std::uint32_t link) {
     const Picos period{static_cast<std::int64_t>(1e12 / fault_.severity)};
-    for (Picos at = fault_.at; at < fault_.until(); at = at + period) {
-      out_.push_back(event(at, link, LinkAction::down));
-      out_.push_back(event(at + period / 10, link, LinkAction::up));
-    }
+    LinkEvent down = event(fault_.at, link, LinkAction::down);
+    LinkEvent up = event(fault_.at + period / 10, link, LinkAction::up);
+    down.every = up.every = period;
+    down.until = fault_.until();
+    up.until = saturating_add(fault_.until(), period / 10);
+    out_.push_back(down);
+    out_.push_back(up);
   }
 
   static bool is_of_nic(FaultKind kind) {
@@ -146,24 +150,26 @@ class FaultLinks {
   void add_intake(std::uint32_t link) {
     LinkEvent look = event(fault_.at, link, LinkAction::take);
     look.directions = from_host(link);
-    for (look.rate = slower(link); look.at < fault_.until();
-         look.at = look.at + config::kIntakeEvery) {
-      out_.push_back(look);
-    }
-    look.at = fault_.until();
-    look.rate = {};
-    out_.push_back(look);
+    look.rate = slower(link);
+    look.every = config::intake_every(spec_.links[link].rate);
+    look.until = fault_.until();
+    LinkEvent last = event(fault_.until(), link, LinkAction::take);
+    last.directions = look.directions;
+    add_change(look, last);
   }
   void add_storm(std::uint32_t link) {
-    const auto on = static_cast<double>(config::kStormEvery.count) * fault_.severity;
-    for (Picos at = fault_.at; at < fault_.until(); at = at + config::kStormEvery) {
-      LinkEvent pause = event(at, link, LinkAction::pause);
-      LinkEvent resume = event(earlier(fault_.until(), at + Picos{static_cast<std::int64_t>(on)}),
-                               link, LinkAction::resume);
-      pause.directions = resume.directions = from_host(link);
-      out_.push_back(pause);
-      if (fault_.severity < 1 || resume.at == fault_.until()) out_.push_back(resume);
-    }
+    const Picos every = config::storm_every(spec_.links[link].rate);
+    const Picos on{static_cast<std::int64_t>(static_cast<double>(every.count) * fault_.severity)};
+    LinkEvent pause = event(fault_.at, link, LinkAction::pause);
+    LinkEvent resume = event(fault_.at + on, link, LinkAction::resume);
+    pause.directions = resume.directions = from_host(link);
+    pause.every = resume.every = every;
+    pause.until = resume.until = fault_.until();
+    out_.push_back(pause);
+    if (fault_.severity < 1) out_.push_back(resume);
+    LinkEvent last = event(fault_.until(), link, LinkAction::resume);
+    last.directions = pause.directions;
+    if (last.at != kNever) out_.push_back(last);
   }
 
   const config::FaultConfig& fault_;

@@ -246,7 +246,9 @@ std::uint32_t VirtualWorld::connect(Picos now, const PlannedMessage& message) {
   for (const config::FaultConfig& fault : scenario_.faults) {
     constexpr double kDraws = 65'536;
     if (fault.kind != "hash_collision" || now < fault.at || now >= fault.until()) continue;
-    if (static_cast<double>(entropy >> 24 & 0xFFFF) >= fault.severity * kDraws) continue;
+    const std::uint64_t drawn =
+        fault.seed == 0 ? entropy : mix(fault.seed ^ (std::uint64_t{connections_} << 20));
+    if (static_cast<double>(drawn >> 24 & 0xFFFF) >= fault.severity * kDraws) continue;
     port = port_by(2 * fault.links.front(), network().spec(), network().topology(), src, dst, port)
                .value_or(port);
   }

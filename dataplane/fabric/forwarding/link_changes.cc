@@ -5,17 +5,28 @@
 
 namespace paceline::fabric {
 
+namespace {
+
+bool is_of_pauses(LinkAction action) {
+  return action == LinkAction::pause || action == LinkAction::resume || action == LinkAction::take;
+}
+
+}  // namespace
+
 void LinkChanges::run(Picos now) {
   FabricState& state = forwarding_.state();
   state.wire.set_now(now);
   if (state.wire.boundary().part() != 0) ++state.foreign_events;
   bool reroute = false;
   while (const LinkAgenda::Item* item = agenda_.take(now)) {
+    if (!is_of_pauses(item->event.action)) ++happened_;
     if (item->reroute) {
       // The state when the notification was sent; a link that failed and came back meanwhile counts
       // as it is now.
       agenda_.learn(item->event.link, state.wire[2 * item->event.link].down != 0);
       reroute = true;
+    } else if (item->event.action == LinkAction::forget) {
+      agenda_.forget_before(*item);
     } else {
       happen(item->event, now);
     }

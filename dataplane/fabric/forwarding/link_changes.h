@@ -3,6 +3,7 @@
 // time, so departures at T precede the event at T however they are decided.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "dataplane/base/units.h"
@@ -25,6 +26,8 @@ class LinkChanges {
   Picos next() const { return agenda_.next(); }
   // By link of the spec: whether the switches take it for failed.
   const std::vector<bool>& failed() const { return agenda_.failed(); }
+  // Events so far, without the pauses that hosts tell switches.
+  std::uint64_t happened() const { return happened_; }
   void run(Picos now);
 
  private:
@@ -52,6 +55,7 @@ class LinkChanges {
   Forwarding& forwarding_;
   LinkAgenda agenda_;
   std::vector<Intake> intakes_;
+  std::uint64_t happened_ = 0;
 };
 
 }  // namespace paceline::fabric

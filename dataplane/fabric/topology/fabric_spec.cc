@@ -53,6 +53,7 @@ class Checker {
       require(probability(event.probability), name + "probability must be within 0 and 1");
       require(event.factor > 0 && event.factor <= 1000, name + "factor must be within 0 and 1000");
       require(event.traffic_class <= kTrafficClasses, name + "no such traffic class");
+      require(event.every.count >= 0, name + "its repetition is negative");
     }
     require(spec_.reroute_delay.count >= 0 && spec_.reroute_delay <= picos_from_micros(10'000'000),
             "the delay of rerouting must be within 0 and 10 s");

@@ -26,6 +26,8 @@ enum class LinkAction : std::uint8_t {
   // Again and again: that host takes what arrives at `rate`, and tells the switch to pause while
   // too much of it waits; 0: as fast as it comes, from now on.
   take,
+  // What was planned for the link before this does not happen any more.
+  forget,
 };
 
 // Link i of a spec has the directions a to b and b to a: bit 0 and bit 1.
@@ -42,6 +44,11 @@ struct LinkEvent {
   std::uint8_t directions = kBothDirections;
   std::uint8_t traffic_class = kTrafficClasses;  // LinkAction::reclass
   double factor = 1;                             // LinkAction::mark_at
+  // LinkAction::loss: the link's draws begin anew from this; 0: they go on.
+  std::uint64_t seed = 0;
+  // Again and again, so far apart, before `until`; 0: once.
+  Picos every{0};
+  Picos until = kNever;
 };
 
 }  // namespace paceline::fabric

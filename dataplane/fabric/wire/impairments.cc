@@ -34,7 +34,10 @@ Impairments::Drawn Impairments::draw(std::uint32_t link) {
 
 void Impairments::change(std::uint32_t link, const LinkEvent& event) {
   PerLink& at = links_[link];
-  if (event.action == LinkAction::loss) at.loss = event.probability;
+  if (event.action == LinkAction::loss) {
+    at.loss = event.probability;
+    if (event.seed != 0) at.random = Random(event.seed, kImpairmentStream + link);
+  }
   if (event.action == LinkAction::corrupt) at.error_rate = event.probability;
   if (event.action == LinkAction::duplicate) at.duplicate = event.probability;
   if (event.action == LinkAction::reorder) at.reorder = event.probability;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -18,6 +20,7 @@ class LinkAgenda {
     Picos at{0};
     bool reroute = false;  // the switches learn of it
     LinkEvent event;
+    std::uint64_t number = 0;  // in the order in which they were added
   };
 
   explicit LinkAgenda(const FabricSpec& spec);
@@ -26,20 +29,25 @@ class LinkAgenda {
   void add(std::span<const LinkEvent> events);
 
   // When something is due; kNever: nothing is left.
-  Picos next() const { return next_ < items_.size() ? items_[next_].at : kNever; }
-  // The next event due at `now` that was not taken yet; nullptr: none.
-  const Item* take(Picos now) {
-    return next_ < items_.size() && items_[next_].at <= now ? &items_[next_++] : nullptr;
-  }
+  Picos next() const { return items_.empty() ? kNever : items_.begin()->first; }
+  // The next event due at `now` that was not taken yet, until the next call; nullptr: none. One
+  // that repeats itself comes again behind those at its next time.
+  const Item* take(Picos now);
+  // What was added for the link of `item` before it, and is not over, does not come. The switches
+  // still learn of what has happened.
+  void forget_before(const Item& item);
 
   // Links of the spec that the switches take for failed.
   void learn(std::uint32_t link, bool down) { failed_[link] = down; }
   const std::vector<bool>& failed() const { return failed_; }
 
  private:
+  void put(Picos at, bool reroute, const LinkEvent& event);
+
   Picos reroute_delay_;
-  std::vector<Item> items_;  // by time; those before `next_` are over
-  std::size_t next_ = 0;
+  std::multimap<Picos, Item> items_;  // by time; at the same time in the order of their coming
+  Item taken_;
+  std::uint64_t last_number_ = 0;
   std::vector<bool> failed_;
 };
 

@@ -14,6 +14,7 @@
 #include "dataplane/attach/text.h"
 #include "dataplane/base/text/printable.h"
 #include "dataplane/config/algorithm_catalogue.h"
+#include "dataplane/config/fault_kinds.h"
 #include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::service {
@@ -216,14 +217,23 @@ bool put_aside(const std::string& text, ControlAnswer& answer) {
 
 std::string ControlOperations::refuse(const std::string& why) { return text_of(refusal(0, {why})); }
 
+// A clock is of any NIC, links are emulated.
+std::string ControlOperations::plan(const config::LinkFault& fault,
+                                    std::vector<fabric::LinkEvent>& out) {
+  const config::FaultKindInfo* const kind = config::find_fault_kind(fault.action);
+  if (kind == nullptr || !kind->of_clock) return service_.worker(0).nics().plan_fault(fault, out);
+  if (service_.find_nic(fault.target)) return {};
+  return fmt::format("target: there is no NIC {} here", fault.target);
+}
+
 // Emulated NICs are all of one worker.
-std::vector<std::string> ControlOperations::change_links(
-    const std::vector<config::LinkFault>& faults, std::size_t& links) {
+std::vector<std::string> ControlOperations::inject(const std::vector<config::LinkFault>& faults,
+                                                   std::size_t& links) {
   ServiceWorker& worker = service_.worker(0);
   std::vector<std::string> errors;
   std::vector<fabric::LinkEvent> events;
   for (std::size_t i = 0; i < faults.size(); ++i) {
-    const std::string wrong = worker.nics().plan_fault(faults[i], events);
+    const std::string wrong = plan(faults[i], events);
     if (!wrong.empty()) errors.push_back(fmt::format("events[{}].{}", i, wrong));
   }
   if (errors.empty() && events.size() > kMostLinkEvents) {
@@ -238,9 +248,11 @@ std::vector<std::string> ControlOperations::change_links(
     return {"the worker has ended"};
   }
   for (const config::LinkFault& fault : faults) {
+    service_.faults().add(FaultBook::steady_now(), fault, worker.nics().fault_links(fault.target));
     spdlog::info("fault: {} {} in {} us", fault.target, fault.action,
                  fault.after.count / 1'000'000);
   }
+  probes_.change_clocks();
   return {};
 }
 
@@ -367,7 +379,7 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
       }
       case ControlOp::fault: {
         std::size_t links = 0;
-        errors = change_links(request.faults, links);
+        errors = inject(request.faults, links);
         out["links"] = links;
         break;
       }

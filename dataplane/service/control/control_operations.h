@@ -52,8 +52,8 @@ class ControlOperations {
 
  private:
   std::vector<std::string> take_away(const std::vector<std::string>& names);
-  std::vector<std::string> change_links(const std::vector<config::LinkFault>& faults,
-                                        std::size_t& links);
+  std::vector<std::string> inject(const std::vector<config::LinkFault>& faults, std::size_t& links);
+  std::string plan(const config::LinkFault& fault, std::vector<fabric::LinkEvent>& out);
 
   Service& service_;
   CongestionController& congestion_;

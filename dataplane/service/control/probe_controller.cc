@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "dataplane/attach/text.h"
+#include "dataplane/config/fault_kinds.h"
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/driver/clock/unix_time.h"
 
@@ -162,7 +163,8 @@ Json ProbeController::open(const ControlClient& client, const ProbeRequest& requ
       const Nanos time_of_day{static_cast<std::int64_t>(unix_nanos())};
       for (const End& end : ends_) {
         if (end.place.worker != w) continue;
-        const probing::HostClock shown = clock_of(now, time_of_day, end.name, request.clocks);
+        probing::HostClock shown = clock_of(now, time_of_day, end.name, request.clocks);
+        shown.changes = changes_of(end.name, now);
         made.push_back(std::make_unique<ProbeEnd>(now, *worker.nics().nic(end.place.nic).engine,
                                                   service_.next_pd(), draw_qkey(), shown));
         nics.push_back({{"name", end.name},
@@ -177,6 +179,36 @@ Json ProbeController::open(const ControlClient& client, const ProbeRequest& requ
   }
   if (!errors.empty()) close();
   return {{"nics", std::move(nics)}};
+}
+
+// Faults have times of a steady clock: the worker's differs by what both show now.
+std::vector<probing::ClockChange> ProbeController::changes_of(const std::string& nic,
+                                                              Picos now) const {
+  const Picos behind = now - FaultBook::steady_now();
+  const auto of_worker = [&](Picos time) { return time == kNever ? kNever : time + behind; };
+  std::vector<probing::ClockChange> out;
+  for (const FaultBook::Entry& entry : service_.faults().of_clock(nic)) {
+    const config::FaultKindInfo& kind = *config::find_fault_kind(entry.fault.action);
+    const double severity = entry.fault.severity.value_or(kind.usual);
+    probing::ClockChange& change = out.emplace_back();
+    change.at = of_worker(entry.from);
+    if (kind.kind == config::FaultKind::clock_jump) {
+      change.set_by = Nanos{whole(severity * 1e3)};
+    } else {
+      change.drift_ppb = whole(severity * 1e3);
+    }
+    change.steady_at = of_worker(entry.until);
+    change.right_at = of_worker(entry.right_at);
+  }
+  return out;
+}
+
+void ProbeController::change_clocks() {
+  for (const End& end : ends_) {
+    service_.worker(end.place.worker).call(end.place.nic, [&](Picos now) {
+      end_of(end).change_clock(changes_of(end.name, now));
+    });
+  }
 }
 
 Json ProbeController::begin(const ControlClient& client, const ProbeRequest& request,

@@ -28,6 +28,8 @@ class ProbeController {
             std::vector<std::string>& errors);
   Json begin(const ControlClient& client, const ProbeRequest& request,
              std::vector<std::string>& errors);
+  // Faults of clocks have come or gone: whoever probes sees them.
+  void change_clocks();
   Json figures(const ControlClient& client, std::vector<std::string>& errors);
   // The client is gone.
   void end_all_of(const ControlClient& client);
@@ -43,6 +45,7 @@ class ProbeController {
   probing::ProbeEnd& end_of(const End& end) {
     return *service_.worker(end.place.worker).probes()[end.place.nic];
   }
+  std::vector<probing::ClockChange> changes_of(const std::string& nic, Picos now) const;
   bool is_of(const ControlClient& client, std::vector<std::string>& errors) const;
   void close();
   Json figures_of(const End& end);

@@ -109,7 +109,7 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
     host.engine = std::make_unique<transport::Engine>(std::move(config), *host.port);
     host.nic.engine = host.engine.get();
   }
-  faults_.emplace(settings.fabric, spec, named_links(settings));
+  faults_.emplace(settings.fabric, settings.one_path, spec, named_links(settings));
   next_ = wheel_.next_time();
 }
 
@@ -198,7 +198,7 @@ void EmulatedNics::catch_up(Picos now) {
       continue;
     }
     network_.link_fired(actor, time);
-    if (actor == network_.links()) [[unlikely]]
+    if (actor == network_.links() && network_.link_events() != link_events_) [[unlikely]]
       links_have_changed();
     if (network_.woken_hosts().empty()) continue;
     const auto hosts = static_cast<std::uint32_t>(hosts_.size());
@@ -210,12 +210,16 @@ void EmulatedNics::catch_up(Picos now) {
 // Hosts send again by another port what a link has lost, and programs are told.
 void EmulatedNics::links_have_changed() {
   ++link_changes_;
+  link_events_ = network_.link_events();
   for (std::uint32_t h = 0; h < hosts_.size(); ++h) note(h);
 }
 
 void EmulatedNics::change_links(Picos now, std::span<const fabric::LinkEvent> events) {
   std::vector<fabric::LinkEvent> at_their_times(events.begin(), events.end());
-  for (fabric::LinkEvent& event : at_their_times) event.at = event.at + now;
+  for (fabric::LinkEvent& event : at_their_times) {
+    event.at = event.at + now;
+    event.until = saturating_add(event.until, now);
+  }
   network_.change(at_their_times);
   next_ = wheel_.next_time();
 }
@@ -309,9 +313,14 @@ void EmulatedNics::describe(Picos now, NicSetReport& report) {
   report.at = now;
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     report.nics[h].counters = hosts_[h].engine->counters();
+    report.nics[h].pausing = {};
+    report.nics[h].reclassed_packets = 0;
     for (std::uint32_t port = 0; port < network_.spec().ports; ++port) {
       const std::uint32_t end = endpoint(static_cast<std::uint32_t>(h), port);
       report.nics[h].links_up[port] = network_.host_port(end).links_up() != 0;
+      const std::uint32_t uplink = network_.topology().host_uplink(end);
+      report.nics[h].pausing += network_.link_pause_time(uplink ^ 1U, now);
+      report.nics[h].reclassed_packets += network_.reclassed_packets(uplink);
     }
     report.nics[h].capture = {};
     if (hosts_[h].captured != nullptr) report.nics[h].capture = capture_report(*hosts_[h].captured);

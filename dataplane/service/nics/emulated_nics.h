@@ -30,6 +30,7 @@ struct EmulatedSettings {
   std::vector<std::string> names;
   NicShape shape = NicShape::bonded;  // as the plan was made for
   config::FabricConfig fabric;        // that the plan was made of
+  bool one_path = false;              // all packets of a connection take one
   // The transmit ring of a host, in time on its link: a host that is polled so late can still fill
   // it. At least two full packets, at most 256 KiB.
   Picos transmit_ring = picos_from_micros(20);
@@ -56,6 +57,16 @@ class EmulatedNics final : public NicSet {
   std::string plan_fault(const config::LinkFault& fault,
                          std::vector<fabric::LinkEvent>& out) const override {
     return faults_->add(fault, out);
+  }
+  std::vector<std::uint32_t> fault_links(const std::string& target) const override {
+    return faults_->links_of(target);
+  }
+  std::uint16_t port_past(std::uint32_t link, std::size_t from, const wire::IpAddress& to,
+                          std::uint16_t port) const override {
+    const std::uint32_t host = fabric::host_of(network_.spec(), to);
+    return host < hosts_.size()
+               ? faults_->port_past(link, static_cast<std::uint32_t>(from), host, port)
+               : port;
   }
 
   void touch(std::size_t index) override { note(static_cast<std::uint32_t>(index)); }
@@ -104,6 +115,7 @@ class EmulatedNics final : public NicSet {
   std::vector<std::uint32_t> islands_;  // of endpoints, as fabric::islands
   std::optional<LinkFaults> faults_;
   std::uint64_t link_changes_ = 0;
+  std::uint64_t link_events_ = 0;   // of the network, that link_changes_ has
   std::vector<std::uint32_t> due_;  // hosts with something to do; each once
   Picos next_ = kNever;
   std::string algorithm_;

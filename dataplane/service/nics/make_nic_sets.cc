@@ -21,6 +21,7 @@ MadeNicSets make_nic_sets(const config::Testbed& testbed) {
     settings.names = testbed.nic.names;
     settings.shape = shape;
     settings.fabric = testbed.scenario->fabric;
+    settings.one_path = config::has_one_path(*testbed.scenario);
     settings.transmit_ring = testbed.nic.transmit_ring;
     settings.lend_payload = testbed.nic.lend_payload;
     settings.profile = testbed.scenario->cc.profile;

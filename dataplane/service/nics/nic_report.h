@@ -108,6 +108,10 @@ struct CaptureReport {
 struct NicReport {
   std::string name;
   std::vector<bool> links_up;  // by port, of an emulated NIC
+  // Of an emulated NIC, all ports: how long it told its switch to pause, summed over classes; and
+  // data that it sent in another class than its own.
+  Picos pausing{0};
+  std::uint64_t reclassed_packets = 0;
   telemetry::EngineCounters counters;
   PortReport port{};
   ArrivalReport arrivals{};

@@ -68,6 +68,13 @@ class NicSet {
     return "target: faults are of emulated links, and these are ports of the machine; "
            "`ip link set DEVICE down` takes one down";
   }
+  // The links of a fault's target; empty: there is none of that name.
+  virtual std::vector<std::uint32_t> fault_links(const std::string& /*target*/) const { return {}; }
+  // A source port like `port`, by which the instance's packets to a GID pass this link.
+  virtual std::uint16_t port_past(std::uint32_t /*link*/, std::size_t /*from*/,
+                                  const wire::IpAddress& /*to*/, std::uint16_t port) const {
+    return port;
+  }
   // A report with its names and its room, and no numbers yet.
   virtual NicSetReport blank_report() const { return {}; }
   // Fills in what devices count by themselves, of a blank_report(). May take them a while.

@@ -52,11 +52,13 @@
 //                of the NIC, until the connection ends. One capture per NIC at a time, eight per
 //                service.
 //
-//   fault        {events: [{target, action, rate_mbps?, delay_ns?, probability?, direction?,
-//                after_us?, for_us?}]} -> links: how many change. What happens to emulated links,
-//                after_us from now, for for_us or until something else does. target: "h0", "h0.1"
-//                (its port 1), or as `link` of an [[event]]; action and direction as there, or
-//                "clear". All events, or none.
+//   fault        {events: [{target, action, rate_mbps?, delay_ns?, probability?, severity?, seed?,
+//                direction?, after_us?, for_us?}]} -> links: how many change. What happens to
+//                emulated links, after_us from now, for for_us or until something else does.
+//                target: "h0", "h0.1" (its port 1), or as `link` of an [[event]]; action and
+//                direction as there, or a kind of [[fault]] (severity, seed), or "clear", which
+//                also takes back what is planned. All events, or none. Clocks of any NIC can be
+//                off, for whoever probes.
 //
 //   take_away    {nics: [names]} -> {}: as if they were pulled out of the machine. Their links go
 //   down,

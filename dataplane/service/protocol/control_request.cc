@@ -9,6 +9,7 @@
 
 #include "dataplane/base/text/enum_text.h"
 #include "dataplane/base/text/printable.h"
+#include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/guard_bounds.h"
 #include "dataplane/config/record.h"
 #include "dataplane/service/protocol/control_protocol.h"
@@ -88,6 +89,14 @@ std::vector<Field> trial_fields() {
           whole_field("hold_ms", true, kLeastHoldMs, kMostHoldMs)};
 }
 
+// Those of links, and the kinds of [[fault]].
+std::vector<std::string> fault_actions() {
+  std::vector<std::string> all{kFaultActions.begin(), kFaultActions.end()};
+  const auto kinds = config::fault_kind_names();
+  all.insert(all.end(), kinds.begin(), kinds.end());
+  return all;
+}
+
 std::vector<Field> fault_fields() {
   return {{.name = "events",
            .type = FieldType::list,
@@ -96,12 +105,12 @@ std::vector<Field> fault_fields() {
            .most = kMostFaults,
            .of = {{.type = FieldType::object,
                    .of = {text_field("target", true),
-                          {.name = "action",
-                           .required = true,
-                           .one_of = {kFaultActions.begin(), kFaultActions.end()}},
+                          {.name = "action", .required = true, .one_of = fault_actions()},
                           number_field("rate_mbps", 1, 3.2e6),
                           number_field("delay_ns", 1, 1e9),
                           number_field("probability", 0, 1),
+                          number_field("severity", -1e9, 1e9),
+                          whole_field("seed", false, 1, kMostId),
                           {.name = "direction", .one_of = {kDirections.begin(), kDirections.end()}},
                           number_field("after_us", 0, kMostFaultUs),
                           number_field("for_us", 1e-6, kMostFaultUs)}}}}};
@@ -253,6 +262,23 @@ void take_arms(const ParsedJson& object, ControlRequest& out, std::vector<std::s
   }
 }
 
+// What is wrong with how a kind of fault is given.
+void check_kind(const config::FaultKindInfo& kind, const config::LinkFault& fault,
+                const std::string& path, std::vector<std::string>& errors) {
+  if (!kind.not_on_testbeds.empty()) {
+    errors.push_back(fmt::format("{}action: {}: {}", path, kind.name, kind.not_on_testbeds));
+  }
+  if (fault.severity) {
+    const std::string wrong = config::severity_error(kind, *fault.severity);
+    if (!wrong.empty()) {
+      errors.push_back(fmt::format("{}severity: {}: {}", path, *fault.severity, wrong));
+    }
+  }
+  if (fault.seed != 0 && !kind.draws) {
+    errors.push_back(fmt::format("{}seed: chance decides nothing in {}", path, kind.name));
+  }
+}
+
 // A value goes with the action that needs it.
 void take_faults(const ParsedJson& object, ControlRequest& out, std::vector<std::string>& errors) {
   const std::pair<const char*, std::string_view> values[] = {
@@ -267,6 +293,8 @@ void take_faults(const ParsedJson& object, ControlRequest& out, std::vector<std:
     take(event, "action", fault.action);
     take(event, "direction", fault.direction);
     take(event, "probability", fault.probability);
+    take(event, "severity", fault.severity);
+    take(event, "seed", fault.seed);
     double number = 0;
     take(event, "rate_mbps", number);
     fault.rate = Rate{static_cast<std::uint64_t>(std::llround(number * 1e6))};
@@ -280,8 +308,16 @@ void take_faults(const ParsedJson& object, ControlRequest& out, std::vector<std:
     take(event, "for_us", number);
     fault.lasts = Picos{std::llround(number * 1e6)};
     const std::string action = fmt::format(" {} ", fault.action);
+    const config::FaultKindInfo* const kind = config::find_fault_kind(fault.action);
+    if (kind != nullptr) check_kind(*kind, fault, path, errors);
+    for (const char* name : {"severity", "seed"}) {
+      if (kind != nullptr || !event.contains(name)) continue;
+      errors.push_back(path + name + ": does nothing with action " + in_quotes(fault.action));
+    }
     for (const auto& [name, actions] : values) {
-      const bool fits = actions.find(action) != std::string_view::npos;
+      const bool fits =
+          actions.find(action) != std::string_view::npos ||
+          (kind != nullptr && kind->one_direction && std::string_view(name) == "direction");
       if (event.contains(name) && !fits) {
         errors.push_back(path + name + ": does nothing with action " + in_quotes(fault.action));
       } else if (fits && !event.contains(name) && std::string_view(name) != "direction") {

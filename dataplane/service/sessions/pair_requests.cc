@@ -199,6 +199,12 @@ Status PairRequests::path_of(const attach::AddressVector& from, std::uint32_t lo
   }
   path = *found;
   path.source_port = source_port_of(from.global != 0 ? from.flow_label : 0, local_qp, remote_qp);
+  const auto collision = state_.service.faults().collision(
+      FaultBook::steady_now(), std::uint64_t{local_qp} << 32U | remote_qp);
+  if (collision) {
+    path.source_port =
+        state_.nics().port_past(*collision, state_.place.nic, path.ip, path.source_port);
+  }
   const auto traffic_class = traffic_class_of(from);
   if (traffic_class) {
     // The topmost class is the transport's own.

@@ -7,6 +7,7 @@
 
 #include "cc/registry.h"
 #include "dataplane/attach/text.h"
+#include "dataplane/config/fault_kinds.h"
 #include "dataplane/service/sessions/session.h"
 
 namespace paceline::service {
@@ -163,6 +164,10 @@ Json worker_of(Service& service, std::size_t index) {
     if (i < report.nics.size()) {
       const NicReport& told = report.nics[i];
       if (told.links_up.size() > 1) nic["ports_up"] = told.links_up;
+      if (report.fabric.emulated) {
+        nic["pausing_us"] = micros(told.pausing);
+        nic["reclassed_packets"] = told.reclassed_packets;
+      }
       nic["counters"] = counters_of(told.counters);
       nic["undelivered"] = undelivered_of(told.counters);
       if (told.capture.running) nic["capture"] = capture_of(told.capture);
@@ -241,6 +246,34 @@ Json tenant_of(const Tenant& t) {
           {"refused", std::move(refused)}};
 }
 
+// In the words of the request, times in microseconds from now.
+Json fault_of(const FaultBook::Entry& entry, Picos now) {
+  const config::LinkFault& fault = entry.fault;
+  Json out = {{"target", fault.target}, {"action", fault.action}};
+  if (fault.action == "rate") {
+    out["rate_mbps"] = static_cast<double>(fault.rate.bps) * 1e-6;
+  } else if (fault.action == "delay") {
+    out["delay_ns"] = static_cast<double>(fault.delay.count) * 1e-3;
+  } else if (const config::FaultKindInfo* const kind = config::find_fault_kind(fault.action)) {
+    if (kind->most != 0) out["severity"] = fault.severity.value_or(kind->usual);
+    if (fault.seed != 0) out["seed"] = fault.seed;
+  } else if (fault.action != "down") {
+    out["probability"] = fault.probability;
+  }
+  if (fault.direction != "both") out["direction"] = fault.direction;
+  out["in_force"] = entry.from <= now;
+  out["begins_us"] = micros(entry.from - now);
+  out["ends_us"] = entry.until == kNever ? Json() : Json(micros(entry.until - now));
+  return out;
+}
+
+Json faults_of(FaultBook& book) {
+  Json out = Json::array();
+  const Picos now = FaultBook::steady_now();
+  for (const FaultBook::Entry& entry : book.not_over(now)) out.push_back(fault_of(entry, now));
+  return out;
+}
+
 Json management_of(const ManagementCounts& m) {
   return {{"sent", m.sent},         {"repeated", m.repeated}, {"rejected", m.rejected},
           {"received", m.received}, {"refused", m.refused},   {"unknown", m.unknown},
@@ -276,6 +309,7 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
                     {"testbed", testbed},
                     {"privileges", privileges_of(service.privileges())},
                     {"workers", std::move(workers)},
+                    {"faults", faults_of(service.faults())},
                     {"management", management_of(management)},
                     {"tenants", std::move(tenants)},
                     {"sessions", std::move(list)}};

@@ -21,6 +21,7 @@
 #include "dataplane/service/limits/privileges.h"
 #include "dataplane/service/limits/service_settings.h"
 #include "dataplane/service/limits/tenant.h"
+#include "dataplane/service/workers/fault_book.h"
 #include "dataplane/service/workers/service_worker.h"
 #include "dataplane/telemetry/segment_writer.h"
 
@@ -75,6 +76,7 @@ class Service {
   int userfaultfd() const { return userfaultfd_.get(); }
   // Where the control thread leaves what a program can make last.
   attach::Aside& aside() { return aside_; }
+  FaultBook& faults() { return faults_; }
   std::uint32_t next_pd() { return ++last_pd_; }
   std::uint32_t next_session() { return ++last_session_; }
 
@@ -93,6 +95,7 @@ class Service {
   std::map<uid_t, Tenant> tenants_;
   attach::Descriptor userfaultfd_;
   Privileges privileges_;
+  FaultBook faults_;
   std::uint32_t last_pd_ = 0;
   std::uint32_t last_session_ = 0;
 };

@@ -65,7 +65,7 @@ ServiceWorker::ServiceWorker(std::string name, std::unique_ptr<NicSet> nics,
       pairs_(nics_->size()),
       up_(nics_->size()),
       meters_(meters_of(*nics_)),
-      publisher_(*nics_, pairs_, meters_, times.telemetry_interval),
+      publisher_(*nics_, pairs_, meters_, probes_, times.telemetry_interval),
       loop_(idle_settings(times, nics_->receives_from_outside()), times.watch) {
   for (std::size_t nic = 0; nic < up_.size(); ++nic) up_[nic].store(nics_->up(nic));
 }

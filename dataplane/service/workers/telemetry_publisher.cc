@@ -1,6 +1,7 @@
 #include "dataplane/service/workers/telemetry_publisher.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "cc/registry.h"
@@ -22,8 +23,14 @@ constexpr std::size_t kFirstPlace = 16;
 }  // namespace
 
 TelemetryPublisher::TelemetryPublisher(NicSet& nics, const std::vector<PairTable>& pairs,
-                                       std::vector<telemetry::NicMeter>& meters, Picos interval)
-    : nics_(nics), pairs_(pairs), meters_(meters), interval_(interval), states_(nics.size()) {
+                                       std::vector<telemetry::NicMeter>& meters,
+                                       const Probes& probes, Picos interval)
+    : nics_(nics),
+      pairs_(pairs),
+      meters_(meters),
+      probes_(probes),
+      interval_(interval),
+      states_(nics.size()) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     states_[i].in_force.algorithm = nics.nic(i).congestion.primary.algorithm;
   }
@@ -212,6 +219,28 @@ void TelemetryPublisher::fill(Picos now, std::size_t nic, const WorkerFigures& w
     put(NicSeries::port_loans_overdue, loans->overdue);
     put(NicSeries::port_loans_received, loans->received);
   }
+  if (nic < probes_.size()) fill_probes(nic);
+}
+
+// Numbers of probes grow from one client that probes to the next; delays stay as they were last.
+void TelemetryPublisher::fill_probes(std::size_t nic) {
+  const probing::Prober* const prober = probes_[nic]->prober();
+  if (prober == nullptr) return;
+  State& state = states_[nic];
+  const probing::PathCounts& now = prober->totals();
+  if (now.sent < state.probed.sent) state.probed_before += state.probed;
+  state.probed = now;
+  const auto put = [&](NicSeries series, std::uint64_t value) {
+    state.values[telemetry::series_index(series)] = value;
+  };
+  put(NicSeries::probes_sent, state.probed_before.sent + now.sent);
+  put(NicSeries::probes_answered, state.probed_before.answered + now.answered);
+  put(NicSeries::probes_lost, state.probed_before.lost + now.lost);
+  const auto delays = prober->one_way();
+  if (!delays) return;
+  const auto above_zero = [](double ns) { return static_cast<std::uint64_t>(std::max(ns, 0.0)); };
+  put(NicSeries::one_way_there_ns, above_zero(delays->there));
+  put(NicSeries::one_way_back_ns, above_zero(delays->back));
 }
 
 // Places without a queue pair are passed over quickly, eight for the price of one.
@@ -241,6 +270,14 @@ void TelemetryPublisher::write_records(Picos now) {
     if (!nics_.nic(record_nic_).engine->view().describe_qp(now, pair->number(), record)) continue;
     record.user = pair->user();
     record.pid = pair->pid();
+    if (record_nic_ < probes_.size()) {
+      wire::IpAddress peer;
+      static_assert(sizeof(peer.bytes) == sizeof(record.peer));
+      std::memcpy(peer.bytes.data(), record.peer.data(), record.peer.size());
+      const auto delays = probes_[record_nic_]->one_way_to(peer);
+      record.one_way_there_ns = delays ? static_cast<std::int64_t>(delays->there) : 0;
+      record.one_way_back_ns = delays ? static_cast<std::int64_t>(delays->back) : 0;
+    }
     writer_->write_record(first_nic_ + record_nic_, index, record);
     budget -= std::min<std::size_t>(budget, 7);
   }

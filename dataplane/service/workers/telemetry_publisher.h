@@ -11,11 +11,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "cc/interface/algorithm.h"
 #include "dataplane/base/units.h"
 #include "dataplane/driver/loop/worker_watch.h"
+#include "dataplane/probing/probe_end.h"
 #include "dataplane/service/adapters/completion_adapter.h"
 #include "dataplane/service/nics/nic_set.h"
 #include "dataplane/telemetry/nic_meter.h"
@@ -53,9 +55,13 @@ class TelemetryPublisher {
   // Congestion contexts of a NIC whose times are added up each time.
   static constexpr std::uint32_t kContextsAtATime = 64;
 
+  // By NIC, or empty while nobody probes.
+  using Probes = std::vector<std::unique_ptr<probing::ProbeEnd>>;
+
   // All of them outlive the publisher.
   TelemetryPublisher(NicSet& nics, const std::vector<PairTable>& pairs,
-                     std::vector<telemetry::NicMeter>& meters, Picos interval);
+                     std::vector<telemetry::NicMeter>& meters, const Probes& probes,
+                     Picos interval);
   // Without it nothing is ever due.
   void open(const telemetry::SegmentWriter& writer, std::size_t first_nic);
 
@@ -94,6 +100,9 @@ class TelemetryPublisher {
     };
     std::array<Cluster, telemetry::kMostClusters> clusters{};
     Picos round_at{0};
+    // Of the probes so far: those of clients before, and of this one.
+    probing::PathCounts probed_before{};
+    probing::PathCounts probed{};
   };
 
   void add_contexts(Picos now, std::size_t nic);
@@ -101,11 +110,13 @@ class TelemetryPublisher {
   // True: messages are under way.
   bool look(Picos now, std::size_t nic, const WorkerFigures& worker);
   void fill(Picos now, std::size_t nic, const WorkerFigures& worker);
+  void fill_probes(std::size_t nic);
   void write_records(Picos now);
 
   NicSet& nics_;
   const std::vector<PairTable>& pairs_;
   std::vector<telemetry::NicMeter>& meters_;
+  const Probes& probes_;
   Picos interval_;
   const telemetry::SegmentWriter* writer_ = nullptr;
   std::size_t first_nic_ = 0;

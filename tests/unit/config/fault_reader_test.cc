@@ -38,6 +38,37 @@ TEST_CASE("a fault has the severity of its kind unless it has its own", "[config
   CHECK(own.value.faults[0].until() == picos_from_micros(3));
 }
 
+TEST_CASE("a fault in which chance decides may have a seed", "[config]") {
+  const auto own = read("kind = \"lossy_link\"\ntarget = \"host0\"\nseed = 5\n");
+  REQUIRE(own.errors == std::vector<std::string>{});
+  CHECK(own.value.faults[0].seed == 5);
+  const auto without = read("kind = \"hash_collision\"\ntarget = \"leaf0-spine1\"\n");
+  REQUIRE(without.errors == std::vector<std::string>{});
+  CHECK(without.value.faults[0].seed == 0);
+}
+
+TEST_CASE("a whole plane can be dead, or flap", "[config]") {
+  const auto with = [](const std::string& fault) {
+    return read_scenario_text(
+        "fabric = { topology = \"leaf_spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, "
+        "ports = 2 }\ntransport = { reliability = \"selective\" }\n"
+        "workload = { kind = \"job\" }\n[[fault]]\n" +
+            fault,
+        "s.toml", "folder", {test_algorithms(), {}});
+  };
+  const auto dead = with("kind = \"dead_port\"\ntarget = \"plane1\"\n");
+  REQUIRE(dead.errors == std::vector<std::string>{});
+  CHECK(dead.value.faults[0].links == std::vector<std::uint32_t>{4, 5, 6, 7, 10, 11});
+  CHECK(with("kind = \"flapping_port\"\nfor = \"1ms\"\ntarget = \"plane0\"\n").errors.empty());
+  CHECK(with("kind = \"dead_port\"\ntarget = \"plane2\"\n")
+            .errors.front()
+            .find("s.toml:6:10: fault.target = \"plane2\": ") == 0);
+  CHECK(
+      with("kind = \"slow_nic\"\ntarget = \"plane1\"\n").errors ==
+      one("6:10: fault.target = \"plane1\": allowed with fault.kind = \"slow_nic\" is a NIC, such "
+          "as \"host3\""));
+}
+
 TEST_CASE("a fault of a switch is of all its links", "[config]") {
   const auto off = read("kind = \"ecn_off\"\ntarget = \"leaf0\"\n");
   REQUIRE(off.errors == std::vector<std::string>{});
@@ -74,8 +105,14 @@ TEST_CASE("bad faults are errors with place, value and what is allowed", "[confi
         one("3:1: fault.kind = \"flapping_port\" needs fault.for"));
   CHECK(read("kind = \"pfc_storm\"\ntarget = \"host0\"\n").errors ==
         one("3:1: fault.kind = \"pfc_storm\" needs fault.for"));
-  CHECK(read("kind = \"slow_receiver\"\ntarget = \"host0\"\nfor = \"10s\"\n").errors ==
-        one("6:7: a fault that happens 2000000 times; allowed are 100000: less fault.for"));
+  CHECK(read("kind = \"slow_nic\"\ntarget = \"host0\"\nseed = 3\n").errors ==
+        one("6:8: fault.seed does nothing with fault.kind = \"slow_nic\""));
+  CHECK(read("kind = \"lossy_link\"\ntarget = \"host0\"\nseed = 0\n")
+            .errors.front()
+            .find("s.toml:6:8: fault.seed = 0: ") == 0);
+  CHECK(read("kind = \"clock_drift\"\ntarget = \"host0\"\n").errors ==
+        one("4:8: fault.kind = \"clock_drift\": hosts of virtual time do not compare their clocks; "
+            "`paceline mesh` does on testbeds"));
   CHECK(read("kind = \"wrong_dscp\"\ntarget = \"host0\"\nseverity = 1.5\n").errors ==
         one("6:12: fault.severity = 1.5: expected a whole number"));
   CHECK(read("kind = \"hash_collision\"\ntarget = \"host0\"\n").errors ==

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "dataplane/config/fault_kinds.h"
 #include "dataplane/driver/scenario/fault_events.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "dataplane/driver/traffic/message_plan.h"
@@ -57,11 +58,14 @@ TEST_CASE("a fault changes its link and puts it back as it was built", "[driver]
 TEST_CASE("a flapping port is down for a tenth of each period", "[driver]") {
   const fabric::FabricSpec spec = fabric_of(leaves());
   const auto flaps = fault_events(fault("flapping_port", 0, 100'000), spec);
-  REQUIRE(flaps.size() == 4);
+  REQUIRE(flaps.size() == 2);
   CHECK(flaps[0].action == LinkAction::down);
   CHECK(flaps[1].action == LinkAction::up);
   CHECK(flaps[1].at - flaps[0].at == picos_from_micros(1));
-  CHECK(flaps[2].at - flaps[0].at == picos_from_micros(10));
+  CHECK(flaps[0].every == picos_from_micros(10));
+  CHECK(flaps[1].every == picos_from_micros(10));
+  CHECK(flaps[0].until == picos_from_micros(30));
+  CHECK(flaps[1].until == picos_from_micros(31));  // whatever went down comes back
 }
 
 TEST_CASE("a switch without ECN does not mark what leaves it", "[driver]") {
@@ -82,33 +86,56 @@ TEST_CASE("a NIC behind a narrow PCIe link sends slowly, and looks at what waits
           "[driver]") {
   const fabric::FabricSpec spec = fabric_of(leaves());
   const auto events = fault_events(fault("pcie_limit", 1, 4), spec);
-  REQUIRE(events.size() == 7);
+  REQUIRE(events.size() == 4);
   CHECK(events[0].action == LinkAction::rate);
   CHECK(events[0].directions == 1);
   CHECK(events[0].rate.bps == spec.links[1].rate.bps / 4);
-  for (std::size_t i = 2; i < events.size(); ++i) {
-    CHECK(events[i].action == LinkAction::take);
-    CHECK(events[i].at == picos_from_micros(static_cast<std::int64_t>(10 + 5 * (i - 2))));
-    CHECK(events[i].rate.bps == (i == 6 ? 0 : spec.links[1].rate.bps / 4));
-  }
-  CHECK(fault_events(fault("slow_receiver", 1, 4), spec).size() == 5);
+  CHECK(events[2].action == LinkAction::take);
+  CHECK(events[2].at == picos_from_micros(10));
+  CHECK(events[2].every == picos_from_micros(5));
+  CHECK(events[2].until == picos_from_micros(30));
+  CHECK(events[2].rate.bps == spec.links[1].rate.bps / 4);
+  CHECK(events[3].at == picos_from_micros(30));
+  CHECK(events[3].rate.bps == 0);
+  CHECK(fault_events(fault("slow_receiver", 1, 4), spec).size() == 2);
 }
 
 TEST_CASE("a storm pauses for a share of every 100 us, and ends", "[driver]") {
   config::FaultConfig storm = fault("pfc_storm", 0, 0.9);
   storm.lasts = picos_from_micros(250);
   const auto events = fault_events(storm, fabric_of(leaves()));
-  REQUIRE(events.size() == 6);
+  REQUIRE(events.size() == 3);
   CHECK(events[0].action == LinkAction::pause);
+  CHECK(events[0].every == picos_from_micros(100));
   CHECK(events[1].action == LinkAction::resume);
   CHECK(events[1].at == picos_from_micros(100));
-  CHECK(events[4].at == picos_from_micros(210));
-  CHECK(events[5].at == picos_from_micros(260));
+  CHECK(events[1].every == picos_from_micros(100));
+  CHECK(events[2].action == LinkAction::resume);
+  CHECK(events[2].at == picos_from_micros(260));
+  CHECK(events[2].every == Picos{0});
   storm.severity = 1;
   const auto whole = fault_events(storm, fabric_of(leaves()));
-  REQUIRE(whole.size() == 4);
-  CHECK(whole[3].action == LinkAction::resume);
-  CHECK(whole[3].at == picos_from_micros(260));
+  REQUIRE(whole.size() == 2);
+  CHECK(whole[1].action == LinkAction::resume);
+  CHECK(whole[1].at == picos_from_micros(260));
+  storm.lasts = kNever;
+  CHECK(fault_events(storm, fabric_of(leaves())).size() == 1);
+}
+
+TEST_CASE("links that are slow are looked at less often", "[driver]") {
+  CHECK(config::intake_every(rate_from_gbps(400)) == picos_from_micros(5));
+  CHECK(config::intake_every(rate_from_gbps(10)) == picos_from_micros(5));
+  CHECK(config::intake_every(rate_from_mbps(500)) == picos_from_micros(100));
+  CHECK(config::storm_every(rate_from_mbps(500)) == picos_from_micros(2000));
+}
+
+TEST_CASE("a seed of its own goes to the link that loses packets", "[driver]") {
+  config::FaultConfig lossy = fault("lossy_link", 4, 0.5);
+  lossy.seed = 17;
+  const auto events = fault_events(lossy, fabric_of(leaves()));
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].seed == 17);
+  CHECK(events[1].seed == 0);
 }
 
 TEST_CASE("other DSCPs and thresholds are for the host and the switch at their end", "[driver]") {

@@ -54,6 +54,28 @@ TEST_CASE("impairments: each happens as often as its probability says, and laten
   CHECK(late == Approx(0.4 * kDraws).margin(347));
 }
 
+TEST_CASE("impairments: losses with a seed of their own do not depend on the run's seed") {
+  FabricSpec spec = impaired_links(2);
+  spec.seed = 1;
+  Impairments one(spec);
+  spec.seed = 2;
+  Impairments other(spec);
+  const auto differ = [&](std::uint64_t seed) {
+    for (Impairments* each : {&one, &other}) {
+      each->change(0, {.action = LinkAction::loss, .probability = 0.5, .seed = seed});
+    }
+    int different = 0;
+    for (int i = 0; i < 200; ++i) different += one.draw(0).lost != other.draw(0).lost ? 1 : 0;
+    return different;
+  };
+  CHECK(differ(7) == 0);
+  one.change(1, {.action = LinkAction::loss, .probability = 0.5});
+  other.change(1, {.action = LinkAction::loss, .probability = 0.5});
+  int different = 0;
+  for (int i = 0; i < 200; ++i) different += one.draw(1).lost != other.draw(1).lost ? 1 : 0;
+  CHECK(different > 50);
+}
+
 TEST_CASE("impairments: what one link draws does not depend on another's traffic") {
   FabricSpec spec = impaired_links(2, {.loss = 0.5});
   Impairments alone(spec);

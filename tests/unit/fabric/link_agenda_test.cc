@@ -69,6 +69,70 @@ TEST_CASE("agenda: an event that is added comes behind those at its time") {
   CHECK(agenda.next() == kNever);
 }
 
+TEST_CASE("agenda: what repeats itself comes again until its end, behind others at its time") {
+  FabricSpec spec;
+  spec.links.resize(3);
+  spec.reroute_delay = Picos{5};
+  LinkEvent down = event_at(100, 0, LinkAction::down);
+  down.every = Picos{40};
+  down.until = Picos{180};
+  spec.events = {down, event_at(140, 1, LinkAction::rate)};
+  LinkAgenda agenda(spec);
+  struct Expected {
+    std::int64_t at;
+    std::uint32_t link;
+    bool reroute;
+  };
+  const Expected expected[] = {
+      {100, 0, false}, {105, 0, true}, {140, 1, false}, {140, 0, false}, {145, 0, true}};
+  for (const Expected& want : expected) {
+    CAPTURE(want.at, want.link);
+    CHECK(agenda.next() == Picos{want.at});
+    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
+    REQUIRE(item != nullptr);
+    CHECK(item->at == Picos{want.at});
+    CHECK(item->event.link == want.link);
+    CHECK(item->reroute == want.reroute);
+  }
+  CHECK(agenda.next() == kNever);
+}
+
+TEST_CASE("agenda: what was planned for a link is forgotten, what comes later is not") {
+  FabricSpec spec;
+  spec.links.resize(2);
+  spec.reroute_delay = Picos{50};
+  LinkEvent flap = event_at(100, 0, LinkAction::down);
+  flap.every = Picos{1000};
+  spec.events = {flap, event_at(300, 0, LinkAction::loss), event_at(300, 1, LinkAction::loss)};
+  LinkAgenda agenda(spec);
+  REQUIRE(agenda.take(Picos{100})->event.action == LinkAction::down);
+  agenda.add(std::array{event_at(120, 0, LinkAction::forget), event_at(120, 0, LinkAction::up),
+                        event_at(400, 0, LinkAction::rate)});
+  const LinkAgenda::Item* const forget = agenda.take(Picos{120});
+  REQUIRE(forget->event.action == LinkAction::forget);
+  agenda.forget_before(*forget);
+  struct Expected {
+    std::int64_t at;
+    LinkAction action;
+    bool reroute;
+  };
+  // The switches still learn of the failure that has happened, and of the return.
+  const Expected expected[] = {{120, LinkAction::up, false},
+                               {150, LinkAction::down, true},
+                               {170, LinkAction::up, true},
+                               {300, LinkAction::loss, false},
+                               {400, LinkAction::rate, false}};
+  for (const Expected& want : expected) {
+    CAPTURE(want.at);
+    CHECK(agenda.next() == Picos{want.at});
+    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
+    REQUIRE(item != nullptr);
+    CHECK(item->event.action == want.action);
+    CHECK(item->reroute == want.reroute);
+  }
+  CHECK(agenda.next() == kNever);
+}
+
 TEST_CASE("agenda: what the switches learned of one link says nothing of another") {
   FabricSpec spec;
   spec.links.resize(2);

@@ -133,16 +133,25 @@ TEST_CASE("faults: what lasts ends with the values of the file", "[nics]") {
         }) == 2);
 }
 
-TEST_CASE("faults: clear is the file's link, and up", "[nics]") {
+TEST_CASE("faults: clear is the file's link, up, and nothing that was planned", "[nics]") {
   using fabric::LinkAction;
   const auto nics = nics_from(kPlanes);
   const auto events =
       events_of(*nics, {.target = "h1.0", .action = "clear", .after = picos_from_micros(7)});
-  const std::pair<LinkAction, double> expected[] = {
-      {LinkAction::rate, 25e9},    {LinkAction::delay, 2.5e6},     {LinkAction::loss, 0.125},
-      {LinkAction::corrupt, 0.25}, {LinkAction::duplicate, 0.375}, {LinkAction::reorder, 0.5},
-      {LinkAction::up, 0}};
+  const std::pair<LinkAction, double> expected[] = {{LinkAction::rate, 25e9},
+                                                    {LinkAction::delay, 2.5e6},
+                                                    {LinkAction::loss, 0.125},
+                                                    {LinkAction::corrupt, 0.25},
+                                                    {LinkAction::duplicate, 0.375},
+                                                    {LinkAction::reorder, 0.5},
+                                                    {LinkAction::mark_on, 0},
+                                                    {LinkAction::reclass, 0},
+                                                    {LinkAction::take, 0},
+                                                    {LinkAction::resume, 0},
+                                                    {LinkAction::up, 0},
+                                                    {LinkAction::forget, 0}};
   CHECK(events.size() == std::size(expected));
+  CHECK(events.front().action == LinkAction::forget);
   for (const auto& [action, value] : expected) {
     const auto at =
         std::find_if(events.begin(), events.end(),
@@ -152,7 +161,83 @@ TEST_CASE("faults: clear is the file's link, and up", "[nics]") {
     CHECK(at->link == 1);
     CHECK(at->at == picos_from_micros(7));
     CHECK(at->directions == fabric::kBothDirections);
+    CHECK(at->rate == (action == LinkAction::rate ? rate_from_gbps(25) : Rate{}));
+    CHECK(at->traffic_class == kTrafficClasses);
+    CHECK(at->factor == 1);
   }
+}
+
+TEST_CASE("faults: a kind of scenarios does here what it does there", "[nics]") {
+  using fabric::LinkAction;
+  const auto nics = nics_from(kPlanes);
+  const auto slow = events_of(*nics, {.target = "left",
+                                      .action = "slow_nic",
+                                      .severity = 5,
+                                      .after = picos_from_micros(3),
+                                      .lasts = picos_from_micros(4)});
+  REQUIRE(slow.size() == 4);  // both ports
+  CHECK(slow[0].rate == rate_from_gbps(5));
+  CHECK(slow[0].at == picos_from_micros(3));
+  CHECK(slow[1].rate == rate_from_gbps(25));
+  CHECK(slow[1].at == picos_from_micros(7));
+  CHECK(slow[2].link == 4);
+  // Without an end it goes on until somebody clears it.
+  const auto flaps =
+      events_of(*nics, {.target = "h3.1", .action = "flapping_port", .severity = 10});
+  REQUIRE(flaps.size() == 2);
+  CHECK(flaps[0].link == 7);
+  CHECK(flaps[0].every == picos_from_micros(100'000));
+  CHECK(flaps[0].until == kNever);
+  CHECK(events_of(*nics, {.target = "plane1", .action = "dead_port"}).size() == 6);
+  CHECK(events_of(*nics, {.target = "h1", .action = "dead_port"}).size() == 2);
+  CHECK(events_of(*nics, {.target = "h2", .action = "wrong_dscp"}).front().traffic_class == 0);
+  CHECK(events_of(*nics, {.target = "leaf1", .action = "ecn_off"}).size() == 3);
+  CHECK(events_of(*nics, {.target = "h2", .action = "pfc_storm"}).size() == 4);
+  const auto lossy =
+      events_of(*nics, {.target = "leaf0-spine0", .action = "lossy_link", .seed = 9});
+  REQUIRE(lossy.size() == 1);
+  CHECK(lossy[0].seed == 9);
+  CHECK(lossy[0].probability == 0.002);
+}
+
+TEST_CASE("faults: what a kind cannot have is told", "[nics]") {
+  std::vector<fabric::LinkEvent> none;
+  const auto nics = nics_from(kPlanes);
+  const auto wrong = [&](const NicSet& set, const char* target, const char* kind) {
+    return set.plan_fault({.target = target, .action = kind}, none);
+  };
+  CHECK(wrong(*nics, "leaf0", "pcie_limit") ==
+        "target: allowed with fault.kind = \"pcie_limit\" is a NIC, such as \"host3\"");
+  CHECK(wrong(*nics, "left", "bad_path") ==
+        "target: allowed with fault.kind = \"bad_path\" is one link between switches, such as "
+        "\"leaf0-spine1\"");
+  CHECK(wrong(*nics, "leaf0-spine0", "hash_collision") ==
+        "action: hash_collision needs one path a connection: fabric.ports = 1, "
+        "fabric.load_balance = \"ecmp\", transport.multipath = \"none\"");
+  const auto lossy =
+      nics_from("[fabric]\nhosts = 2\nflow_control = \"none\"\n[fabric.ecn]\nenabled = false\n");
+  CHECK(wrong(*lossy, "h1", "slow_receiver") ==
+        "action: slow_receiver needs fabric.flow_control = \"pfc\"");
+  CHECK(wrong(*lossy, "leaf0", "ecn_off") == "action: ecn_off needs fabric.ecn.enabled = true");
+  CHECK(none.empty());
+}
+
+TEST_CASE("faults: a connection's source port can lead it by a link", "[nics]") {
+  const auto nics = nics_from(
+      "[fabric]\ntopology = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 2\nspines = 2\n");
+  CHECK(nics->plan_fault({.target = "leaf0-spine1", .action = "hash_collision"},
+                         *std::make_unique<std::vector<fabric::LinkEvent>>()) == "");
+  const std::vector<std::uint32_t> links = nics->fault_links("leaf0-spine1");
+  REQUIRE(links == std::vector<std::uint32_t>{5});
+  const auto to = wire::IpAddress::v4(0x0A00'0004);  // h3, behind the other leaf
+  std::size_t other = 0;
+  for (std::uint16_t port = 50'000; port < 50'040; ++port) {
+    const std::uint16_t led = nics->port_past(5, 0, to, port);
+    CHECK(nics->port_past(5, 0, to, led) == led);  // it does lead there
+    other += led != port ? 1U : 0U;
+  }
+  CHECK(other > 5);  // by chance half of them
+  CHECK(nics->port_past(5, 0, wire::IpAddress::v4(0x0A00'0002), 50'000) == 50'000);
 }
 
 }  // namespace

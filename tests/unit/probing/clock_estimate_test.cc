@@ -53,6 +53,19 @@ double error_of(const ClockEstimate& estimate, const Pair& pair) {
 
 }  // namespace
 
+TEST_CASE("a clock shows its faults, and what is left of them") {
+  HostClock clock;
+  clock.at_zero = Nanos{5};
+  constexpr Picos kSecond = picos_from_micros(1'000'000);
+  clock.changes = {{.at = kSecond, .set_by = Nanos{700}, .right_at = kSecond * 3},
+                   {.at = kSecond, .drift_ppb = 2'000, .steady_at = kSecond * 2}};
+  const auto beyond = [&](Picos at) { return (clock.at(at) - to_nanos(at)).count; };
+  CHECK(beyond(Picos{0}) == 5);
+  CHECK(beyond(kSecond) == 705);
+  CHECK(beyond(kSecond * 2) == 2705);
+  CHECK(beyond(kSecond * 4) == 2005);  // set right; it ran away before
+}
+
 TEST_CASE(
     "a clock that is off by 1 ms and 50 ppm is known within 200 ns through queues that differ") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {

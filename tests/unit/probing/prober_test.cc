@@ -73,6 +73,23 @@ TEST_CASE("a round trip is divided into the fabric's part and the host's") {
   CHECK(figures.clock->offset_at(to_nanos(now)) == 0);
 }
 
+TEST_CASE("one-way delays are those of the latest probe to a peer, by its clock") {
+  Prober prober(plan_of(2, 1));
+  CHECK_FALSE(prober.one_way());
+  Picos now{0};
+  for (int i = 0; i < 8; ++i) {
+    const auto probe = *prober.next(now);
+    if (probe.peer == 0) answer(prober, probe, to_nanos(now).count);
+    now = prober.next_deadline();
+  }
+  REQUIRE(prober.one_way());
+  CHECK(prober.one_way()->there == 100);
+  CHECK(prober.one_way()->back == 100);
+  CHECK(prober.one_way(0)->there == 100);
+  CHECK_FALSE(prober.one_way(1));
+  CHECK_FALSE(prober.one_way(2));
+}
+
 TEST_CASE("answers count in any order, and once") {
   Prober prober(plan_of(1, 1));
   const auto probe = *prober.next(Picos{0});

@@ -158,6 +158,39 @@ TEST_CASE("faults are read as they were meant", "[control]") {
   CHECK(faults[4].action == "clear");
 }
 
+TEST_CASE("faults of a kind are read, with severity and seed", "[control]") {
+  const ParsedControl parsed = parse_control(
+      with(R"("op":"fault","events":[{"target":"h1","action":"pcie_limit","severity":4},)"
+           R"({"target":"leaf0-spine1","action":"lossy_link","seed":7,"direction":"up"},)"
+           R"({"target":"h1","action":"clock_jump","severity":-20.5}])"));
+  REQUIRE(parsed.errors == Errors{});
+  REQUIRE(parsed.request.faults.size() == 3);
+  CHECK(parsed.request.faults[0].severity == 4);
+  CHECK(parsed.request.faults[0].seed == 0);
+  CHECK_FALSE(parsed.request.faults[1].severity);
+  CHECK(parsed.request.faults[1].seed == 7);
+  CHECK(parsed.request.faults[1].direction == "up");
+  CHECK(parsed.request.faults[2].severity == -20.5);
+  const auto errors = [](const std::string& members) {
+    return parse_control(with(R"("op":"fault","events":[{"target":"h0",)" + members + "}]")).errors;
+  };
+  CHECK(errors(R"("action":"slow_rank")") ==
+        Errors{
+            "events[0].action: slow_rank: ranks are programs there; `paceline job run` slows one"});
+  CHECK(errors(R"("action":"slow_nic","severity":0.5)") ==
+        Errors{"events[0].severity: 0.5: out of range, allowed with fault.kind = \"slow_nic\" is "
+               "[1.1 .. 1000]: times as slow"});
+  CHECK(errors(R"("action":"slow_nic","seed":3)") ==
+        Errors{"events[0].seed: chance decides nothing in slow_nic"});
+  CHECK(errors(R"("action":"slow_nic","direction":"up")") ==
+        Errors{"events[0].direction: does nothing with action \"slow_nic\""});
+  CHECK(errors(R"("action":"down","severity":1,"seed":3)") ==
+        Errors{"events[0].severity: does nothing with action \"down\"",
+               "events[0].seed: does nothing with action \"down\""});
+  CHECK(errors(R"("action":"dead_port","severity":1)") ==
+        Errors{"events[0].severity: 1: does nothing with fault.kind = \"dead_port\""});
+}
+
 TEST_CASE("faults: what is wrong is told", "[control]") {
   const auto events = [](const std::string& list) {
     return parse_control(with(R"("op":"fault","events":)" + list)).errors;

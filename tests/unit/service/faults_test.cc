@@ -64,7 +64,47 @@ TEST_CASE("faults: the links of a request have a limit", "[threads]") {
   const std::vector<Json> many(400, fault_of("leaf0", "clear"));
   CHECK(
       client.errors("fault", {{"events", many}}) ==
-      std::vector<std::string>{"events: 179200 events of links, allowed are 65536 in one request"});
+      std::vector<std::string>{"events: 307200 events of links, allowed are 65536 in one request"});
+}
+
+TEST_CASE("faults: the status tells those in force and to come, until they are taken back",
+          "[threads]") {
+  ControlledService service(
+      hosts_from("[fabric]\nhosts = 3\nrate = \"1Gb/s\"\nflow_control = \"pfc\"\n"));
+  ControlClient client(service.control->path());
+  const auto told = [&] { return client.good("status").at("status").at("faults"); };
+  CHECK(told() == Json::array());
+  Json limit = fault_of("h1", "pcie_limit");
+  limit.update({{"severity", 4}, {"for_us", 3e9}});
+  Json later = fault_of("h2", "down");
+  later["after_us"] = 3e9;
+  client.good("fault", {{"events", {limit, later}}});
+  const Json two = told();
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].at("target") == "h1");
+  CHECK(two[0].at("action") == "pcie_limit");
+  CHECK(two[0].at("severity") == 4);
+  CHECK(two[0].at("in_force") == true);
+  CHECK(two[0].at("ends_us") > 2e9);
+  CHECK(two[1].at("in_force") == false);
+  CHECK(two[1].at("begins_us") > 2e9);
+  CHECK(two[1].at("ends_us").is_null());
+  client.good("fault", {{"events", {fault_of("h1", "clear")}}});
+  REQUIRE(told().size() == 1);
+  CHECK(told()[0].at("target") == "h2");
+  client.good("fault", {{"events", {fault_of("leaf0", "clear")}}});  // of all links: h2's, too
+  CHECK(told() == Json::array());
+}
+
+TEST_CASE("faults: pauses and classes of a NIC are counted", "[threads]") {
+  ControlledService service(
+      hosts_from("[fabric]\nhosts = 2\nrate = \"1Gb/s\"\nflow_control = \"pfc\"\n"));
+  ControlClient client(service.control->path());
+  const auto pausing = [](const Json& nic) { return nic.at("pausing_us") > 0; };
+  CHECK(client.good("status")["status"]["workers"][0]["nics"][1].at("pausing_us") == 0);
+  client.good("fault", {{"events", {fault_of("h1", "pfc_storm")}}});
+  CHECK(nic_when(client, 1, pausing).at("reclassed_packets") == 0);
+  CHECK(client.good("status")["status"]["workers"][0]["nics"][0].at("pausing_us") == 0);
 }
 
 TEST_CASE("faults: programs hear of their own port alone", "[threads]") {

@@ -1,8 +1,10 @@
 // Probing over the control socket: who may, what is refused, what the figures are.
 #include <chrono>
+#include <cmath>
 #include <set>
 #include <thread>
 
+#include "dataplane/telemetry/segment_reader.h"
 #include "tests/unit/service/controlled_service.h"
 
 namespace paceline::test {
@@ -70,6 +72,62 @@ TEST_CASE("service: NICs probe each other for a client, and a clock that is off 
     CHECK(ports == std::set<int>{49152, 49153, 49154});
     CHECK(nic.at("refused") == 0);
   }
+}
+
+// Offset of h1's clock over h0's, once it is within 1 ms of what is expected.
+bool offset_becomes(ControlClient& client, double expected_ns) {
+  for (int i = 0; i < 3000; ++i) {
+    const Json peer = client.good("probes").at("nics")[0].at("peers")[0];
+    if (peer.at("offset_ns").is_number() &&
+        std::abs(peer.at("offset_ns").get<double>() - expected_ns) < 1e6) {
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST_CASE("service: clocks are faults, before and while somebody probes, until they are cleared",
+          "[control][threads]") {
+  ControlledService running;
+  ControlClient control(running.control->path());
+  const auto jump = [&](double micros) {
+    control.good("fault", {{"events",
+                            {{{"target", "h1"}, {"action", "clock_jump"}, {"severity", micros}}}}});
+  };
+  jump(5e6);
+  ControlClient client(running.control->path());
+  const Json opened = client.good("probe_open");
+  client.good("probe_begin", {{"session", 5}, {"peers", peers_of(opened)}, {"rate", 1000}});
+  CHECK(offset_becomes(client, 5e9));
+  jump(-2e6);
+  CHECK(offset_becomes(client, 3e9));
+  CHECK(control.good("status").at("status").at("faults").size() == 2);
+  control.good("fault", {{"events", {{{"target", "h1"}, {"action", "clear"}}}}});
+  CHECK(offset_becomes(client, 0));
+  CHECK(control.good("status").at("status").at("faults").empty());
+  CHECK(control.errors("fault", {{"events", {{{"target", "h7"}, {"action", "clock_drift"}}}}}) ==
+        std::vector<std::string>{"events[0].target: there is no NIC h7 here"});
+}
+
+TEST_CASE("service: one-way delays of probes are in the telemetry", "[control][threads]") {
+  ControlledService running;
+  ControlClient client(running.control->path());
+  const Json opened = client.good("probe_open");
+  client.good("probe_begin", {{"session", 5}, {"peers", peers_of(opened)}, {"rate", 1000}});
+  figures_of(client, 40);
+  telemetry::SegmentReader reader;
+  REQUIRE(reader.open(running.running.service().segment()).empty());
+  telemetry::NicSample sample;
+  const auto value = [&](const char* series) { return sample.values[*reader.find(series)]; };
+  for (int i = 0; i < 3000; ++i) {
+    if (reader.read(0, sample) && value("one_way_there_ns") != 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(value("probes_answered") >= 40);
+  CHECK(value("probes_sent") >= value("probes_answered"));
+  CHECK(value("one_way_there_ns") > 0);
+  CHECK(value("one_way_back_ns") > 0);
 }
 
 TEST_CASE("service: a fabric that loses packets is seen by probes", "[control][threads]") {

@@ -96,23 +96,28 @@ void TestbedEvidence::take(std::uint32_t nic, const telemetry::QueuePairRecord& 
   pair.last = now;
 }
 
-void TestbedEvidence::read_ports(Picos at, const std::vector<bool>& up) {
-  for (std::uint32_t nic = 0; nic < up.size(); ++nic) {
-    if (up[nic] == up_[nic]) continue;
-    ports_[nic].changes.push_back({at, up[nic]});
+void TestbedEvidence::read_nics(Picos at, const std::vector<NicStatus>& nics) {
+  for (std::uint32_t nic = 0; nic < nics.size(); ++nic) {
+    const NicStatus& now = nics[nic];
+    const NicStatus& before = last_[nic];
+    if (now.up != before.up) ports_[nic].changes.push_back({at, now.up});
+    if (ends_.empty()) continue;
+    counted_[nic].push_back({std::max(0.0, now.pausing_us - before.pausing_us),
+                             now.reclassed_packets - before.reclassed_packets});
   }
-  up_ = up;
+  last_ = nics;
 }
 
-void TestbedEvidence::look(Picos at, const HostSample& sample, const std::vector<bool>& up) {
+void TestbedEvidence::look(Picos at, const HostSample& sample, const std::vector<NicStatus>& nics) {
   if (names_.empty()) {
     for (const NicLook& nic : sample.nics) names_.push_back(nic.name);
-    up_.assign(names_.size(), true);
+    last_.resize(names_.size());
+    counted_.resize(names_.size());
     ports_.resize(names_.size());
   } else {
     ends_.push_back(at);
   }
-  read_ports(at, up);
+  read_nics(at, nics);
   for (std::uint32_t nic = 0; nic < sample.nics.size(); ++nic) {
     for (const telemetry::QueuePairRecord& record : sample.nics[nic].queue_pairs) take(nic, record);
   }
@@ -186,7 +191,7 @@ Evidence TestbedEvidence::finish() {
   describe_fabric(*testbed_.scenario, {}, plan_.fabric, out);
   for (std::size_t nic = 0; nic < names_.size(); ++nic) {
     out.nics[nic].name = names_[nic];
-    out.nics[nic].windows.resize(ends_.size());  // the service does not count pauses by NIC
+    out.nics[nic].windows = counted_[nic];
   }
   out.until = ends_.empty() ? Picos{0} : ends_.back();
   out.window_ends = ends_;

@@ -22,9 +22,15 @@ class TestbedEvidence {
 
   std::size_t nics() const { return plan_.fabric.nics(); }
 
-  // Takes a look, `at` after the first one, which is at 0. `sample` and `up` have nics() entries,
+  // What the service's status says of a NIC.
+  struct NicStatus {
+    bool up = true;
+    double pausing_us = 0;  // since the start, as the next
+    std::uint64_t reclassed_packets = 0;
+  };
+  // Takes a look, `at` after the first one, which is at 0. `sample` and `nics` have nics() entries,
   // in the order of the fabric.
-  void look(Picos at, const HostSample& sample, const std::vector<bool>& up);
+  void look(Picos at, const HostSample& sample, const std::vector<NicStatus>& nics);
   // After the last look.
   diagnosis::Evidence finish();
 
@@ -52,7 +58,7 @@ class TestbedEvidence {
   Counters counters_of(const telemetry::QueuePairRecord& record) const;
   static Counters since(const Counters& before, const Counters& now);
   void take(std::uint32_t nic, const telemetry::QueuePairRecord& record);
-  void read_ports(Picos at, const std::vector<bool>& up);
+  void read_nics(Picos at, const std::vector<NicStatus>& nics);
   void write_pair(const Pair& from, const DescribedPaths& paths, diagnosis::Evidence& out) const;
   void write_paces(diagnosis::Evidence& out) const;
   std::pair<double, double> load_of(const Pair& pair, Picos from, Picos until) const;
@@ -61,9 +67,10 @@ class TestbedEvidence {
   WorldPlan plan_;
   std::vector<Picos> ends_;  // of windows
   std::map<Key, Pair> pairs_;
-  std::vector<bool> up_;
-  std::vector<diagnosis::PortEvidence> ports_;  // by NIC
-  std::vector<std::string> names_;              // of NICs
+  std::vector<NicStatus> last_;                             // of the NICs
+  std::vector<std::vector<diagnosis::NicWindow>> counted_;  // by NIC
+  std::vector<diagnosis::PortEvidence> ports_;              // by NIC
+  std::vector<std::string> names_;                          // of NICs
 };
 
 }  // namespace paceline::tools

@@ -25,12 +25,14 @@ using Json = nlohmann::json;
 constexpr int kLooks = 64;      // windows of the evidence
 constexpr int kPatience = 100;  // times 10 ms
 
-// Which NICs have a link, in the order of the workers.
-std::vector<bool> links_of(const Json& status) {
-  std::vector<bool> out;
+// In the order of the workers.
+std::vector<TestbedEvidence::NicStatus> nics_of(const Json& status) {
+  std::vector<TestbedEvidence::NicStatus> out;
   for (const Json& worker : status.value("workers", Json::array())) {
-    for (const Json& nic : worker.value("nics", Json::array()))
-      out.push_back(nic.value("up", true));
+    for (const Json& nic : worker.value("nics", Json::array())) {
+      out.push_back({nic.value("up", true), nic.value("pausing_us", 0.0),
+                     nic.value("reclassed_packets", std::uint64_t{0})});
+    }
   }
   return out;
 }
@@ -103,8 +105,8 @@ WatchedTestbed watch_testbed(const WatchRequest& request,
       lost = host.take(sample);
     }
     if (lost.empty()) lost = ask(status).error;
-    const std::vector<bool> up = links_of(status);
-    if (lost.empty() && (sample.nics.size() != evidence.nics() || up.size() != evidence.nics())) {
+    const auto nics = nics_of(status);
+    if (lost.empty() && (sample.nics.size() != evidence.nics() || nics.size() != evidence.nics())) {
       lost =
           fmt::format("the service has {} NICs, its testbed file {}: has the file changed since?",
                       sample.nics.size(), evidence.nics());
@@ -113,7 +115,7 @@ WatchedTestbed watch_testbed(const WatchRequest& request,
       out.errors = {lost};
       return out;
     }
-    evidence.look(Picos{static_cast<std::int64_t>(now * 1e12)}, sample, up);
+    evidence.look(Picos{static_cast<std::int64_t>(now * 1e12)}, sample, nics);
   }
   out.evidence = evidence.finish();
   out.exit_code = 0;

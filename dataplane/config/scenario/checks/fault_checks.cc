@@ -41,17 +41,8 @@ class FaultChecks : private KeyChecks {
     if (kind.kind == FaultKind::dead_port && s_.fabric.ports == 1) {
       fail(fault, "fault.kind = \"dead_port\" needs NICs of several ports, fabric.ports");
     }
-    const auto needs = [&](std::string_view what) {
+    if (const auto what = lacking(kind, s_.fabric, has_one_path(s_)); !what.empty()) {
       fail(fault, fmt::format("fault.kind = \"{}\" needs {}", kind.name, what));
-    };
-    if (kind.target == FaultTarget::switch_itself && !s_.fabric.ecn.enabled) {
-      needs("fabric.ecn.enabled = true");
-    }
-    if (kind.pauses && s_.fabric.flow_control != "pfc") needs("fabric.flow_control = \"pfc\"");
-    if (kind.kind == FaultKind::hash_collision && !has_one_path(s_)) {
-      needs(
-          "one path a connection: fabric.ports = 1, fabric.load_balance = \"ecmp\", "
-          "transport.multipath = \"none\"");
     }
     if (!hosts_known() || !given_.usable({"fabric.topology"})) return;
     const FoundLinks found = find_links(s_.fabric, fault.target);

@@ -1,0 +1,50 @@
+// The faults that an operator gave a running testbed and that are not over: for the status, for
+// connections whose hashes collide, and for clocks that are off. Its times are those of a steady
+// clock. For the control thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/units.h"
+#include "dataplane/config/link_fault.h"
+
+namespace paceline::service {
+
+class FaultBook {
+ public:
+  static constexpr std::size_t kMost = 4096;  // older ones are forgotten
+
+  struct Entry {
+    config::LinkFault fault;
+    std::vector<std::uint32_t> links;
+    Picos from{0};
+    Picos until = kNever;
+    // Of a clock: when somebody sets it right again.
+    Picos right_at = kNever;
+  };
+
+  // What it takes back, or does again to the same target, ends when it begins.
+  void add(Picos now, const config::LinkFault& fault, std::vector<std::uint32_t> links);
+  // In force, or still to come.
+  std::vector<Entry> not_over(Picos now);
+  // Of the clock of a NIC's host, those that are over included: it has run away meanwhile.
+  std::vector<Entry> of_clock(const std::string& nic) const;
+
+  // The link by which a connection has to go that opens now; nothing: any. `number` tells
+  // connections apart.
+  std::optional<std::uint32_t> collision(Picos now, std::uint64_t number) const;
+
+  static Picos steady_now();
+
+ private:
+  bool ends(const config::LinkFault& later, const std::vector<std::uint32_t>& links,
+            const Entry& entry) const;
+  void drop_over(Picos now);
+
+  std::vector<Entry> entries_;  // in the order in which they were given
+};
+
+}  // namespace paceline::service

@@ -1,0 +1,182 @@
+#include "tests/perf/probed_world.h"
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "cc/registry.h"
+#include "dataplane/config/testbed/testbed_reader.h"
+#include "dataplane/probing/probe_end.h"
+#include "dataplane/service/nics/make_nic_sets.h"
+
+namespace paceline::perf {
+
+namespace {
+
+using service::NicSet;
+
+constexpr std::uint64_t kMessage = 256 << 10;
+constexpr std::uint64_t kBase = 0x10'0000;
+constexpr std::uint64_t kAtOnce = 4;  // messages of a NIC
+// 100 Gb/s, and 462 bytes of a probe with its two answers: every 37 us that is a thousandth.
+constexpr Picos kInterval = picos_from_micros(37);
+
+constexpr const char* kTestbed = R"(
+[fabric]
+topology = "leaf_spine"
+leaves = 2
+hosts_per_leaf = 4
+spines = 2
+rate = "100Gb/s"
+delay = "500ns"
+)";
+
+// A program's end.
+struct End {
+  explicit End(transport::Engine& of)
+      : engine(of), sends(64), receives(64), receive_queue(64), memory(kMessage) {
+    key = engine.regions().add_plain(kBase, memory,
+                                     transport::access::remote | transport::access::local_write);
+    transport::QpConfig config;
+    config.send_cq = &sends;
+    config.receive_cq = &receives;
+    config.receive_queue = &receive_queue;
+    qp = engine.create_qp(config);
+  }
+
+  transport::Engine& engine;
+  transport::CompletionQueue sends;
+  transport::CompletionQueue receives;
+  transport::ReceiveQueue receive_queue;
+  std::vector<std::byte> memory;
+  std::uint32_t key = 0;
+  std::uint32_t qp = 0;
+};
+
+class ProbedWorld {
+ public:
+  explicit ProbedWorld(std::uint64_t messages) {
+    config::ReaderOptions options;
+    options.algorithms = cc::algorithms();
+    const auto testbed = config::read_testbed_text(kTestbed, "probed", "", options);
+    if (!testbed.ok()) throw std::invalid_argument(testbed.errors.front());
+    auto made = service::make_nic_sets(testbed.value);
+    if (!made.errors.empty()) throw std::invalid_argument(made.errors.front());
+    nics_ = std::move(made.sets.front());
+    for (std::size_t nic = 0; nic < nics_->size(); ++nic) {
+      Flow& flow = flows_.emplace_back();
+      flow.to = (nic + 3) % nics_->size();
+      flow.left = messages;
+      flow.a = std::make_unique<End>(*nics_->nic(nic).engine);
+      flow.b = std::make_unique<End>(*nics_->nic(flow.to).engine);
+      connect(*flow.a, nic, *flow.b, flow.to);
+      connect(*flow.b, flow.to, *flow.a, nic);
+      for (std::uint64_t i = 0; i < kAtOnce; ++i) post(nic);
+    }
+  }
+
+  void probe() {
+    for (std::size_t nic = 0; nic < nics_->size(); ++nic) {
+      ends_.push_back(std::make_unique<probing::ProbeEnd>(Picos{0}, *nics_->nic(nic).engine, 77,
+                                                          static_cast<std::uint32_t>(500 + nic),
+                                                          probing::HostClock{}));
+    }
+    probing::ProbePlan plan;
+    plan.session = 3;
+    plan.interval = kInterval;
+    for (std::size_t from = 0; from < ends_.size(); ++from) {
+      std::vector<probing::ProbePeer> peers;
+      for (std::size_t to = 0; to < ends_.size(); ++to) {
+        if (to == from) continue;
+        peers.push_back({path(from, to), ends_[to]->qp_number(), ends_[to]->qkey()});
+      }
+      plan.number = static_cast<std::uint32_t>(from);
+      ends_[from]->begin(Picos{0}, plan, peers, kDefaultDataClass);
+    }
+  }
+
+  ProbedCounts run() {
+    while (under_way_ != 0) {
+      Picos next = nics_->next_deadline();
+      for (const auto& end : ends_) next = earlier(next, end->next_deadline());
+      now_ = later(now_, next);
+      nics_->turn(now_, Picos{0});
+      for (std::size_t i = 0; i < ends_.size(); ++i) {
+        if (ends_[i]->poll(now_)) nics_->touch(i);
+      }
+      for (std::size_t nic = 0; nic < flows_.size(); ++nic) collect(nic);
+    }
+    ProbedCounts out;
+    // Data of probes are datagrams; they are no work.
+    out.packets = completed_ * (kMessage / 4096);
+    for (const auto& end : ends_) out.probes += end->prober()->totals().answered;
+    return out;
+  }
+
+ private:
+  struct Flow {
+    std::size_t to = 0;
+    std::uint64_t left = 0;  // messages that are not posted yet
+    std::unique_ptr<End> a;
+    std::unique_ptr<End> b;
+  };
+
+  transport::QpPath path(std::size_t from, std::size_t to) const {
+    return *nics_->path_to(from, wire::IpAddress{nics_->nic(to).info.gids[0]});
+  }
+  void connect(End& from, std::size_t nic, const End& to, std::size_t peer) {
+    const transport::QpPath by = path(nic, peer);
+    if (!from.engine.connect(now_, from.qp, {by.ip, by.mac, to.qp, Psn(7)}, Psn(7),
+                             by.source_port)) {
+      throw std::runtime_error("a queue pair cannot be connected");
+    }
+    nics_->touch(nic);
+  }
+  void post(std::size_t nic) {
+    Flow& flow = flows_[nic];
+    if (flow.left == 0) return;
+    --flow.left;
+    ++under_way_;
+    transport::WorkRequest request;
+    request.opcode = transport::WorkOpcode::write;
+    request.length = kMessage;
+    request.local_address = request.remote_address = kBase;
+    request.local_key = flow.a->key;
+    request.remote_key = flow.b->key;
+    if (flow.a->engine.post_send(now_, flow.a->qp, request) != transport::PostResult::ok) {
+      throw std::runtime_error("a message cannot be posted");
+    }
+    nics_->touch(nic);
+  }
+  void collect(std::size_t nic) {
+    std::array<transport::Completion, 8> some;
+    const std::size_t count = flows_[nic].a->sends.poll(some);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (some[i].status != transport::CompletionStatus::success) {
+        throw std::runtime_error("a message has failed");
+      }
+      ++completed_;
+      --under_way_;
+      post(nic);
+    }
+  }
+
+  std::unique_ptr<NicSet> nics_;
+  std::deque<Flow> flows_;
+  std::vector<std::unique_ptr<probing::ProbeEnd>> ends_;
+  Picos now_{0};
+  std::uint64_t under_way_ = 0;
+  std::uint64_t completed_ = 0;
+};
+
+}  // namespace
+
+ProbedCounts run_probed_world(bool probes, std::uint64_t messages) {
+  ProbedWorld world(messages);
+  if (probes) world.probe();
+  return world.run();
+}
+
+}  // namespace paceline::perf
