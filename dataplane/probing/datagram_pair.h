@@ -3,7 +3,6 @@
 // thread.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,32 +45,28 @@ class DatagramPair {
   // effect with the next poll. False: too many wait to be sent.
   bool send(Picos now, transport::WorkRequest to, std::span<const std::byte> bytes);
 
+  // Whether collect() or sent() would find something.
+  bool has_news() const { return !received_.empty() || !sent_.empty(); }
   // What the engine has received; calls take(const Arrival&) for each. True when there was any.
   template <class Take>
   bool collect(Picos now, Take&& take) {
     now_ = now;
-    bool any = false;
-    std::array<transport::Completion, 16> batch;
-    for (std::size_t n = 0; (n = received_.poll(batch)) != 0;) {
-      any = true;
-      for (const transport::Completion& one : std::span(batch).first(n)) {
-        if (one.status != transport::CompletionStatus::success) continue;
-        take(arrival(one));
-        post(one.wr_id);
-      }
+    if (received_.empty()) return false;
+    transport::Completion one;
+    while (received_.poll({&one, 1}) != 0) {
+      if (one.status != transport::CompletionStatus::success) continue;
+      take(arrival(one));
+      post(one.wr_id);
     }
-    return any;
+    return true;
   }
   // What has left, or failed; calls take(const Completion&) for each signaled one.
   template <class Take>
   bool sent(Take&& take) {
-    bool any = false;
-    std::array<transport::Completion, 16> batch;
-    for (std::size_t n = 0; (n = sent_.poll(batch)) != 0;) {
-      any = true;
-      for (const transport::Completion& one : std::span(batch).first(n)) take(one);
-    }
-    return any;
+    if (sent_.empty()) return false;
+    transport::Completion one;
+    while (sent_.poll({&one, 1}) != 0) take(one);
+    return true;
   }
 
  private:

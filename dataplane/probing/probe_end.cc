@@ -111,9 +111,8 @@ bool ProbeEnd::send_due(Picos now) {
   return false;
 }
 
-bool ProbeEnd::poll(Picos now) {
+bool ProbeEnd::work(Picos now) {
   now_ = now;
-  if (!prober_) return false;
   bool posted = false;
   pair_->sent([&](const transport::Completion& one) { posted |= has_left(now, one); });
   pair_->collect(now, [&](const DatagramPair::Arrival& one) { posted |= take(now, one); });

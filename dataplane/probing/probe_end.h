@@ -60,7 +60,9 @@ class ProbeEnd {
   // Sends what is due and takes what came, which is said to have come now: the time is read after
   // the engine's poll. True when the engine has got something to send: it is polled next, at this
   // time or later.
-  bool poll(Picos now);
+  bool poll(Picos now) {
+    return prober_ && (prober_->next_deadline() <= now || pair_->has_news()) && work(now);
+  }
   Picos next_deadline() const { return prober_ ? prober_->next_deadline() : kNever; }
 
  private:
@@ -84,6 +86,7 @@ class ProbeEnd {
   bool answer(Picos now, std::uint32_t to, const ProbeMessage& probe);
   bool has_left(Picos now, const transport::Completion& completion);
   bool take(Picos now, const DatagramPair::Arrival& arrival);
+  bool work(Picos now);
   bool send_due(Picos now);
 
   transport::Engine& engine_;

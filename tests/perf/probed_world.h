@@ -12,7 +12,7 @@ struct ProbedCounts {
   std::uint64_t probes = 0;   // answered
 };
 
-// `messages` of 256 KiB of each NIC. The probes take all of their usual budget, a thousandth of the
+// `messages` of 256 KiB of each NIC. The probes take all of their usual budget, 0.05 % of the
 // links' rate.
 ProbedCounts run_probed_world(bool probes, std::uint64_t messages);
 

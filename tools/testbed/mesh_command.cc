@@ -38,7 +38,7 @@ struct MeshOptions {
   std::vector<std::string> clocks;
   double seconds = 3;
   double rate = 20;
-  double share = 0.001;
+  double share = 0.0005;
   unsigned paths = 1;
   unsigned traffic_class = 3;
   bool all = false;

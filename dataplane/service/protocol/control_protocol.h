@@ -70,7 +70,7 @@
 //                the connection ends; one connection at a time. clocks: NICs whose clocks are off,
 //                for tests.
 //   probe_begin  {session, peers: [{address, qp_number, qkey}], rate?: probes a second of a pair of
-//                NICs (20), share?: of a link's rate (0.001), at most 0.01, paths?: source ports
+//                NICs (20), share?: of a link's rate (0.0005), at most 0.01, paths?: source ports
 //                (1), class? (3)} -> interval_us. From then on every NIC probes all peers but
 //                itself, and answers them alone. Once for each connection. `peers` may be of other
 //                services.

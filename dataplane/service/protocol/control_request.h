@@ -58,8 +58,8 @@ struct ProbeRequest {
   std::vector<ClockFault> clocks;
   std::uint32_t session = 0;
   std::vector<ProbeTarget> peers;
-  double rate = 20;      // probes a second of a pair of NICs, at most
-  double share = 0.001;  // of a link's rate, at most
+  double rate = 20;       // probes a second of a pair of NICs, at most
+  double share = 0.0005;  // of a link's rate, at most
   std::uint32_t paths = 1;
   std::uint32_t traffic_class = kDefaultDataClass;
 };

@@ -19,17 +19,20 @@ bool is_of_clock(const config::LinkFault& fault) {
 
 Picos FaultBook::steady_now() { return picos_from_nanos(raw_monotonic_time().count); }
 
-// `up` and `clear` end what was done to their links alone.
+// `up` and `clear` end what was done to their links, also one after another.
 bool FaultBook::ends(const config::LinkFault& later, const std::vector<std::uint32_t>& links,
-                     const Entry& entry) const {
+                     Entry& entry) const {
   const bool of_clock = is_of_clock(entry.fault);
   if (later.action == entry.fault.action) return later.target == entry.fault.target && !of_clock;
   if (of_clock) return later.action == "clear" && later.target == entry.fault.target;
-  const bool within = std::all_of(entry.links.begin(), entry.links.end(), [&](std::uint32_t link) {
+  if (later.action != "clear" && (later.action != "up" || entry.fault.action != "down"))
+    return false;
+  const auto taken_back = [&](std::uint32_t link) {
     return std::count(links.begin(), links.end(), link) != 0;
-  });
-  return within &&
-         (later.action == "clear" || (later.action == "up" && entry.fault.action == "down"));
+  };
+  if (std::all_of(entry.links.begin(), entry.links.end(), taken_back)) return true;
+  if (later.after.count == 0) std::erase_if(entry.links, taken_back);
+  return false;
 }
 
 void FaultBook::add(Picos now, const config::LinkFault& fault, std::vector<std::uint32_t> links) {

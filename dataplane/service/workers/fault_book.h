@@ -19,7 +19,7 @@ class FaultBook {
 
   struct Entry {
     config::LinkFault fault;
-    std::vector<std::uint32_t> links;
+    std::vector<std::uint32_t> links;  // that are still disturbed
     Picos from{0};
     Picos until = kNever;
     // Of a clock: when somebody sets it right again.
@@ -41,7 +41,7 @@ class FaultBook {
 
  private:
   bool ends(const config::LinkFault& later, const std::vector<std::uint32_t>& links,
-            const Entry& entry) const;
+            Entry& entry) const;
   void drop_over(Picos now);
 
   std::vector<Entry> entries_;  // in the order in which they were given
