@@ -74,10 +74,10 @@ class Shells(unittest.TestCase):
     def test_commands(self):
         self.assertEqual(sorted(self.bash("")), sorted(commands()))
         self.assertEqual(self.bash("testb"), ["testbed"])
-        self.assertEqual(sorted(self.bash("testbed", "")), ["down", "fault", "status", "up"])
+        self.assertEqual(sorted(self.bash("testbed", "")), ["down", "fault", "remove", "status", "up"])
         self.assertEqual(self.bash("no-such", "x"), [])
         self.assertEqual(sorted(line.split(":")[0] for line in self.zsh("testbed", "")),
-                         ["down", "fault", "status", "up"])
+                         ["down", "fault", "remove", "status", "up"])
         self.assertIn("testbed:Run NICs of a testbed file for unmodified programs", self.zsh("test"))
 
     def test_every_option_of_every_command(self):

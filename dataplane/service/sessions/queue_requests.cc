@@ -160,7 +160,8 @@ Status QueueRequests::modify_srq(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::ModifySrqRequest>();
   SharedReceiveObject* const srq = state_.srqs.find(r.handle);
   if (srq == nullptr) return nothing_called("shared receive queue", r.handle);
-  if (r.change == 0 || (r.change & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) {
+  constexpr std::uint32_t kChanges = IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT;
+  if (r.change == 0 || (r.change & ~kChanges) != 0) {
     return {EINVAL, fmt::format("srq_attr_mask = {:#x}", r.change)};
   }
   const bool resizes = (r.change & IBV_SRQ_MAX_WR) != 0;
