@@ -19,9 +19,8 @@ bool is_of_clock(const config::LinkFault& fault) {
 
 Picos FaultBook::steady_now() { return picos_from_nanos(raw_monotonic_time().count); }
 
-// `up` and `clear` end what was done to their links, also one after another.
-bool FaultBook::ends(const config::LinkFault& later, const std::vector<std::uint32_t>& links,
-                     Entry& entry) const {
+bool FaultBook::take_back(const config::LinkFault& later, const std::vector<std::uint32_t>& links,
+                          Entry& entry) const {
   const bool of_clock = is_of_clock(entry.fault);
   if (later.action == entry.fault.action) return later.target == entry.fault.target && !of_clock;
   if (of_clock) return later.action == "clear" && later.target == entry.fault.target;
@@ -38,7 +37,7 @@ bool FaultBook::ends(const config::LinkFault& later, const std::vector<std::uint
 void FaultBook::add(Picos now, const config::LinkFault& fault, std::vector<std::uint32_t> links) {
   const Picos from = now + fault.after;
   for (Entry& entry : entries_) {
-    if (!ends(fault, links, entry)) continue;
+    if (!take_back(fault, links, entry)) continue;
     entry.until = earlier(entry.until, from);
     entry.right_at = earlier(entry.right_at, from);
   }

@@ -40,8 +40,10 @@ class FaultBook {
   static Picos steady_now();
 
  private:
-  bool ends(const config::LinkFault& later, const std::vector<std::uint32_t>& links,
-            Entry& entry) const;
+  // Takes back of the entry what `later` undoes: `up` and `clear` those of its links, also one
+  // after another. True: nothing of it is left.
+  bool take_back(const config::LinkFault& later, const std::vector<std::uint32_t>& links,
+                 Entry& entry) const;
   void drop_over(Picos now);
 
   std::vector<Entry> entries_;  // in the order in which they were given

@@ -2,12 +2,36 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <initializer_list>
 
 namespace paceline::fabric {
 namespace {
 
 LinkEvent event_at(std::int64_t at, std::uint32_t link, LinkAction action) {
   return {.at = Picos{at}, .link = link, .action = action};
+}
+
+struct Expected {
+  std::int64_t at;
+  std::uint32_t link;
+  LinkAction action;
+  bool reroute;
+};
+
+// These come, each at its time and not before, and nothing else.
+void check_order(LinkAgenda& agenda, std::initializer_list<Expected> expected) {
+  for (const Expected& want : expected) {
+    CAPTURE(want.at, want.link);
+    CHECK(agenda.next() == Picos{want.at});
+    CHECK(agenda.take(Picos{want.at - 1}) == nullptr);
+    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
+    REQUIRE(item != nullptr);
+    CHECK(item->at == Picos{want.at});
+    CHECK(item->event.link == want.link);
+    CHECK(item->event.action == want.action);
+    CHECK(item->reroute == want.reroute);
+  }
+  CHECK(agenda.next() == kNever);
 }
 
 TEST_CASE("agenda: an empty one is never due") {
@@ -23,23 +47,13 @@ TEST_CASE("agenda: events come by time, each failure followed by the switches' l
   spec.events = {event_at(200, 1, LinkAction::up), event_at(100, 1, LinkAction::down),
                  event_at(100, 2, LinkAction::rate), event_at(250, 0, LinkAction::loss)};
   LinkAgenda agenda(spec);
-  struct Expected {
-    std::int64_t at;
-    std::uint32_t link;
-    bool reroute;
-  };
   // Those at one time in the order given; what is learned comes from its event's place.
-  const Expected expected[] = {{100, 1, false}, {100, 2, false}, {150, 1, true},
-                               {200, 1, false}, {250, 1, true},  {250, 0, false}};
-  for (const Expected& want : expected) {
-    CHECK(agenda.next() == Picos{want.at});
-    CHECK(agenda.take(Picos{want.at - 1}) == nullptr);
-    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
-    REQUIRE(item != nullptr);
-    CHECK(item->event.link == want.link);
-    CHECK(item->reroute == want.reroute);
-  }
-  CHECK(agenda.next() == kNever);
+  check_order(agenda, {{100, 1, LinkAction::down, false},
+                       {100, 2, LinkAction::rate, false},
+                       {150, 1, LinkAction::down, true},
+                       {200, 1, LinkAction::up, false},
+                       {250, 1, LinkAction::up, true},
+                       {250, 0, LinkAction::loss, false}});
 }
 
 TEST_CASE("agenda: an event that is added comes behind those at its time") {
@@ -52,21 +66,10 @@ TEST_CASE("agenda: an event that is added comes behind those at its time") {
   REQUIRE(agenda.take(Picos{150}) != nullptr);
   const std::array more{event_at(200, 2, LinkAction::up), event_at(160, 3, LinkAction::loss)};
   agenda.add(more);
-  struct Expected {
-    std::int64_t at;
-    std::uint32_t link;
-    bool reroute;
-  };
-  const Expected expected[] = {{160, 3, false}, {200, 1, false}, {200, 2, false}, {250, 2, true}};
-  for (const Expected& want : expected) {
-    CAPTURE(want.at, want.link);
-    CHECK(agenda.next() == Picos{want.at});
-    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
-    REQUIRE(item != nullptr);
-    CHECK(item->event.link == want.link);
-    CHECK(item->reroute == want.reroute);
-  }
-  CHECK(agenda.next() == kNever);
+  check_order(agenda, {{160, 3, LinkAction::loss, false},
+                       {200, 1, LinkAction::rate, false},
+                       {200, 2, LinkAction::up, false},
+                       {250, 2, LinkAction::up, true}});
 }
 
 TEST_CASE("agenda: what repeats itself comes again until its end, behind others at its time") {
@@ -78,23 +81,11 @@ TEST_CASE("agenda: what repeats itself comes again until its end, behind others 
   down.until = Picos{180};
   spec.events = {down, event_at(140, 1, LinkAction::rate)};
   LinkAgenda agenda(spec);
-  struct Expected {
-    std::int64_t at;
-    std::uint32_t link;
-    bool reroute;
-  };
-  const Expected expected[] = {
-      {100, 0, false}, {105, 0, true}, {140, 1, false}, {140, 0, false}, {145, 0, true}};
-  for (const Expected& want : expected) {
-    CAPTURE(want.at, want.link);
-    CHECK(agenda.next() == Picos{want.at});
-    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
-    REQUIRE(item != nullptr);
-    CHECK(item->at == Picos{want.at});
-    CHECK(item->event.link == want.link);
-    CHECK(item->reroute == want.reroute);
-  }
-  CHECK(agenda.next() == kNever);
+  check_order(agenda, {{100, 0, LinkAction::down, false},
+                       {105, 0, LinkAction::down, true},
+                       {140, 1, LinkAction::rate, false},
+                       {140, 0, LinkAction::down, false},
+                       {145, 0, LinkAction::down, true}});
 }
 
 TEST_CASE("agenda: what was planned for a link is forgotten, what comes later is not") {
@@ -111,26 +102,12 @@ TEST_CASE("agenda: what was planned for a link is forgotten, what comes later is
   const LinkAgenda::Item* const forget = agenda.take(Picos{120});
   REQUIRE(forget->event.action == LinkAction::forget);
   agenda.forget_before(*forget);
-  struct Expected {
-    std::int64_t at;
-    LinkAction action;
-    bool reroute;
-  };
   // The switches still learn of the failure that has happened, and of the return.
-  const Expected expected[] = {{120, LinkAction::up, false},
-                               {150, LinkAction::down, true},
-                               {170, LinkAction::up, true},
-                               {300, LinkAction::loss, false},
-                               {400, LinkAction::rate, false}};
-  for (const Expected& want : expected) {
-    CAPTURE(want.at);
-    CHECK(agenda.next() == Picos{want.at});
-    const LinkAgenda::Item* item = agenda.take(Picos{want.at});
-    REQUIRE(item != nullptr);
-    CHECK(item->event.action == want.action);
-    CHECK(item->reroute == want.reroute);
-  }
-  CHECK(agenda.next() == kNever);
+  check_order(agenda, {{120, 0, LinkAction::up, false},
+                       {150, 0, LinkAction::down, true},
+                       {170, 0, LinkAction::up, true},
+                       {300, 1, LinkAction::loss, false},
+                       {400, 0, LinkAction::rate, false}});
 }
 
 TEST_CASE("agenda: what the switches learned of one link says nothing of another") {
