@@ -1,7 +1,8 @@
 # One line per room and per test folder:
 #
 #   paceline_library(<name> [HEADER_ONLY] [HOT | COLD] [DEPS <room or target>...]
-#                    [PRIVATE <target>...] [INCLUDE <regex>] [EXCLUDE <regex>] [UNIT <sources>])
+#                    [PRIVATE <target>...] [INCLUDE <regex>] [EXCLUDE <regex>] [UNIT <sources>]
+#                    [PRECOMPILE <header>...])
 #       paceline_<name> from every .cc of the folder and of its sub-folders, except those that have a
 #       CMakeLists.txt of their own. A room without .cc is an INTERFACE library.
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
@@ -17,7 +18,8 @@
 #
 # With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled about ten at a time, or UNIT where
 # ten need more than 800 MB: their headers are read once. The names in their anonymous namespaces must then differ within the room. Not so
-# hot rooms under link-time optimisation: what is measured is what is shipped.
+# hot rooms under link-time optimisation: what is measured is what is shipped. PRECOMPILE: headers that nearly
+# every unit of the room reads.
 #
 # DEPS takes rooms ("base" means paceline_base) and ordinary targets ("fmt::fmt") alike. Sources are
 # found by globbing, so a new file needs no edit of a list.
@@ -60,7 +62,7 @@ function(_paceline_room_sources out)
 endfunction()
 
 function(paceline_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "INCLUDE;EXCLUDE;UNIT" "DEPS;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY;HOT;COLD" "INCLUDE;EXCLUDE;UNIT" "DEPS;PRIVATE;PRECOMPILE")
   _paceline_resolve(deps ${arg_DEPS})
   _paceline_resolve(private_deps ${arg_PRIVATE})
   set(sources)
@@ -93,6 +95,10 @@ function(paceline_library name)
     if(arg_COLD)
       paceline_optimise_little(paceline_${name})
     endif()
+    if(arg_PRECOMPILE AND PACELINE_AS_ONE)
+      target_precompile_headers(paceline_${name} PRIVATE ${arg_PRECOMPILE})
+      paceline_precompiled_options(paceline_${name})
+    endif()
     if(PACELINE_FUZZ)
       target_compile_options(paceline_${name} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
@@ -117,14 +123,20 @@ function(paceline_optimise_little target)
   target_compile_options(${target} PRIVATE ${PACELINE_LITTLE_OPTIONS})
 endfunction()
 
-# Options of whoever shares Catch's precompiled header. From one, GCC 12 takes code inlined from the
-# standard library for ours, and warns of the bounds of std::string. -fpch-preprocess is for ccache.
+# Options of whoever uses a precompiled header. From one, GCC 12 takes code inlined from the standard
+# library for ours, and warns of the bounds of std::string. -fpch-preprocess, -fno-pch-timestamp are for ccache.
+function(paceline_precompiled_options target)
+  target_compile_options(${target} PRIVATE
+    "$<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-restrict>"
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+endfunction()
+
+# Options of whoever shares Catch's precompiled header.
 function(paceline_precompiled_catch target)
   if(NOT PACELINE_TEST_LINES)
     target_compile_options(${target} PRIVATE -g0)
   endif()
-  target_compile_options(${target} PRIVATE
-    "$<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-restrict>")
+  paceline_precompiled_options(${target})
 endfunction()
 
 # How an executable with Catch's cases is compiled and linked.
