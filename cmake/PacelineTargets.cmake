@@ -2,7 +2,7 @@
 #
 #   paceline_library(<name> [HEADER_ONLY] [HOT | COLD] [DEPS <room or target>...]
 #                    [PRIVATE <target>...] [INCLUDE <regex>] [EXCLUDE <regex>] [UNIT <sources>]
-#                    [PRECOMPILE <header>...])
+#                    [PRECOMPILE <header>... | <room>])
 #       paceline_<name> from every .cc of the folder and of its sub-folders, except those that have a
 #       CMakeLists.txt of their own. A room without .cc is an INTERFACE library.
 #       HOT: every packet passes through it (PacelineCompiler.cmake, PACELINE_HOT_LTO). COLD: runs
@@ -19,7 +19,7 @@
 # With PACELINE_AS_ONE the sources of a room, or of a folder of tests, are compiled about ten at a time, or UNIT where
 # ten need more than 800 MB: their headers are read once. The names in their anonymous namespaces must then differ within the room. Not so
 # hot rooms under link-time optimisation: what is measured is what is shipped. PRECOMPILE: headers that nearly
-# every unit of the room reads.
+# every unit of the room reads, or the room that has them.
 #
 # DEPS takes rooms ("base" means paceline_base) and ordinary targets ("fmt::fmt") alike. Sources are
 # found by globbing, so a new file needs no edit of a list.
@@ -96,7 +96,11 @@ function(paceline_library name)
       paceline_optimise_little(paceline_${name})
     endif()
     if(arg_PRECOMPILE AND PACELINE_AS_ONE)
-      target_precompile_headers(paceline_${name} PRIVATE ${arg_PRECOMPILE})
+      if(TARGET "paceline_${arg_PRECOMPILE}")
+        target_precompile_headers(paceline_${name} REUSE_FROM paceline_${arg_PRECOMPILE})
+      else()
+        target_precompile_headers(paceline_${name} PRIVATE ${arg_PRECOMPILE})
+      endif()
       paceline_precompiled_options(paceline_${name})
     endif()
     if(PACELINE_FUZZ)
