@@ -169,7 +169,7 @@ TEST_CASE("an operator names a plug-in's file, and everybody is told which code 
   CHECK(says(controller.error("configure", {{"algorithm", named}, {"sha256", "1"}}),
              "64 hexadecimal digits"));
   CHECK(says(controller.error("configure", {{"algorithm", "dcqcn"}, {"sha256", digest}}),
-             "sha256 is of a plug-in"));
+             "sha256 needs a plug-in"));
   CHECK(says(controller.error("configure", {{"algorithm", named}, {"params", {{"nonsense", 1}}}}),
              "nonsense"));
   CHECK(controller.ask("parameters").at("nics")[0].at("algorithm") == "dcqcn");
@@ -248,7 +248,7 @@ TEST_CASE("a candidate that is put into quarantine is taken back, and not tried 
   }
   REQUIRE(over);
   const Json trial = controller.ask("trials").at("trials")[0];
-  CHECK(says(trial.at("why").get<std::string>(), "quarantine, for it answered with nonsense"));
+  CHECK(says(trial.at("why").get<std::string>(), "quarantine because it answered with nonsense"));
   const Json back = controller.ask("parameters");
   for (const Json& nic : back.at("nics")) CHECK(nic.at("algorithm") == "dcqcn");
   const Json trip = controller.ask("guard").at("nics")[0].at("trips")[0];
