@@ -102,7 +102,7 @@ class ChannelTable {
   std::optional<std::uint32_t> pop_grant();
   bool grants_due() const { return !due_.empty(); }
 
-  // Of a channel's total, the bytes that have arrived, and those of its demand that have not.
+  // Bytes of a channel's total that have arrived, and bytes of its demand that have not.
   std::uint64_t arrived(std::uint32_t peer) const {
     return channels_[peer].rx_base + counters(peer).rx_bytes;
   }

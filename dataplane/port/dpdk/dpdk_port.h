@@ -45,7 +45,7 @@ struct DpdkPortSettings {
   // this queue hold; where ports share a memory, each wants its part named.
   std::uint32_t engine_packets = 0;
   std::uint16_t pool_id = 0;
-  // Of another port on the same memory and thread, which outlives this one: both use it
+  // The pool of another port on the same memory and thread, which outlives this one: both use it
   // (port/bonded_port.h). Such a port copies payloads. Null: it has its own.
   PacketPool* pool = nullptr;
   // Where arrival times come from. Null: the device's own stamps, where it has such.

@@ -77,7 +77,7 @@
 //   probes       {} -> nics: [{name, address, refused, clock: {now_ns, raw_ns}, peers: [{address,
 //                sent, answered, lost, fabric_ns, host_ns, there_ns, back_ns: {p50, p99} or null,
 //                offset_ns, drift_ppb, uncertainty_ns, clock_probes, clock_restarts, paths: [{port,
-//                sent, answered, lost, fabric_ns}]}]}]. Of the latest 512 probes of a pair at most.
+//                sent, answered, lost, fabric_ns}]}]}]. From the latest 512 probes of a pair.
 //                there: from the NIC to the peer; offset: what the peer's clock shows less what the
 //                NIC's does. raw_ns: CLOCK_MONOTONIC_RAW at the same moment as now_ns.
 //

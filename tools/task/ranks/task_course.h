@@ -14,7 +14,7 @@
 
 namespace paceline::tools {
 
-// Who keeps the records of a list.
+// The ranks that keep the records of a list.
 enum class Keepers : std::uint8_t {
   first_rank,
   every_rank,  // the next list depends on them

@@ -1,5 +1,5 @@
-// Who executes which task of a list, and what becomes of the tasks of a process that ended. State
-// alone: no socket, no thread, no clock. Times are seconds of any clock that only goes forward.
+// Assigns the tasks of a list to workers, and again if a worker's process ends. Has state only: no
+// socket, no thread, no clock. Times are seconds of any monotonic clock.
 //
 // A task is given to one worker, and comes back as a record. If its worker is lost first, it is
 // given to another one; a task under execution when its worker was lost has cost a try, and after

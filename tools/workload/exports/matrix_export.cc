@@ -117,7 +117,7 @@ class MatrixWriter {
     }
   }
 
-  // Of a set that message `id` waits for, what fires no other trigger.
+  // The part of a set that message `id` waits for that fires no other trigger.
   std::uint32_t free_part(std::uint32_t id, std::uint32_t set) {
     FlowEnds part;
     FlowEnd taken = 0;
