@@ -89,7 +89,7 @@ std::vector<Field> trial_fields() {
           whole_field("hold_ms", true, kLeastHoldMs, kMostHoldMs)};
 }
 
-// Those of links, and the kinds of [[fault]].
+// Actions on links, and the kinds of [[fault]].
 std::vector<std::string> fault_actions() {
   std::vector<std::string> all{kFaultActions.begin(), kFaultActions.end()};
   const auto kinds = config::fault_kind_names();

@@ -26,7 +26,7 @@ class ExecutingThreads {
   ExecutingThreads& operator=(const ExecutingThreads&) = delete;
 
   void add(std::span<const std::uint64_t> tasks);
-  // Those that have ended since the last call. Those that were stopped have not.
+  // Tasks that have ended since the last call, without those that were stopped.
   std::vector<DoneTask> take();
   // Readable when there may be some to take.
   int descriptor() const { return event_.get(); }
