@@ -232,11 +232,11 @@ void add_agree_command(CLI::App& app, int& exit_code) {
       ->type_name("TIME");
   command
       ->add_option("--warm-up", options->warm_up,
-                   "leave out the windows of so long at the start (default: 250ms)")
+                   "leave out windows in this time at the start (default: 250ms)")
       ->type_name("TIME");
   command
       ->add_option("--on-stop", options->on_stop,
-                   "when the host does not let us run: run-on (default) or hold the world's clock; "
+                   "when the host stops this process: run-on (default) or hold the world's clock; "
                    "see paceline emulate --help")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"run-on", "hold"}));

@@ -87,7 +87,7 @@ int run(const EmulateOptions& options) {
   }
   const config::Scenario& scenario = prepared.value.scenario;
   if (!options.job_out.empty() && scenario.workload.kind != "job") {
-    return report_errors({"--job-out: the workload is no job"});
+    return report_errors({"--job-out: the workload is not a job"});
   }
   CaptureFiles captures;
   if (const auto errors = captures.open(scenario, prepared.value.inputs.numbers, options.captures);
@@ -210,8 +210,8 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       "core can time");
   command
       ->add_option("--on-stop", options->on_stop,
-                   "when the host does not let us run for more than 100 us: run-on, as a clock "
-                   "does (default), or hold the world's clock, so that nobody in it notices")
+                   "when the host stops this process for more than 100 us: run-on, let the world's "
+                   "clock run (default); hold: stop that clock, too")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"run-on", "hold"}))
       ->needs(real_time);

@@ -260,7 +260,7 @@ void add_exec_command(CLI::App& app, int& exit_code) {
       "  local-protection    a wrong local key (IBV_WC_LOC_PROT_ERR)\n"
       "  remote-access       a wrong remote key: WRITE, READ, atomics (IBV_WC_REM_ACCESS_ERR)\n"
       "  remote-operational  (IBV_WC_REM_OP_ERR)\n"
-      "  retry-exceeded      nobody answers (IBV_WC_RETRY_EXC_ERR)\n"
+      "  retry-exceeded      no answer (IBV_WC_RETRY_EXC_ERR)\n"
       "  rnr                 no receive is posted: SEND, WRITE with immediate\n"
       "                      (IBV_WC_RNR_RETRY_EXC_ERR)\n"
       "  slow,for=TIME       it goes, and all behind it, that much later\n"

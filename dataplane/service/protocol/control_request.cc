@@ -410,7 +410,7 @@ ParsedControl parse_control(std::string_view text) {
     return out;
   }
   if (!object.is_object()) {
-    out.errors.emplace_back("the request is no JSON object");
+    out.errors.emplace_back("the request is not a JSON object");
     return out;
   }
   const auto op = object.find("op");
