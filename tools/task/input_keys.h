@@ -1,6 +1,6 @@
-// Hashes of what determines the result of a run: this program, the configuration as resolved, the
-// content of the files that a scenario names, plug-ins. Two runs with equal keys and seeds have the
-// same result.
+// Hashes of everything that determines the result of a run: this program, the resolved
+// configuration, the content of files that a scenario names, plug-ins. Two runs with equal keys and
+// seeds have the same result.
 #pragma once
 
 #include <cstdint>
