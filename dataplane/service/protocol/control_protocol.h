@@ -61,9 +61,8 @@
 //                off, for whoever probes.
 //
 //   take_away    {nics: [names]} -> {}: as if they were pulled out of the machine. Their links go
-//   down,
-//                programs get IBV_EVENT_DEVICE_FATAL and RDMA_CM_EVENT_DEVICE_REMOVAL, and nobody
-//                opens them again until the service is restarted. All of them, or none.
+//                down, programs get IBV_EVENT_DEVICE_FATAL and RDMA_CM_EVENT_DEVICE_REMOVAL, and
+//                cannot open them again until the service is restarted. All of them, or none.
 //
 //   probe_open   {clocks?: [{nic, offset_ns?, drift_ppb?, jump_ns?, jump_after_us?}]} -> nics:
 //                [{name, address, qp_number, qkey}]. Each NIC gets a queue pair for probes, until
