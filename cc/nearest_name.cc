@@ -7,7 +7,8 @@
 namespace paceline::cc {
 namespace {
 
-// Optimal string alignment distance: a slip of the keyboard counts 1, a swap of neighbours too.
+// Optimal string alignment distance: a letter inserted, deleted or replaced, and a swap of
+// neighbours, count 1 each.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;

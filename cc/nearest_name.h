@@ -9,9 +9,9 @@ namespace paceline::cc {
 
 inline constexpr std::size_t kAnyDistance = std::numeric_limits<std::size_t>::max();
 
-// The one of `names` with the smallest edit distance to `name` (insert, delete, replace, swap of
-// neighbours; the first of equals). "" when all are more than `most_edits` away or, unless that is
-// kAnyDistance, when no letter of the candidate would remain.
+// The first of `names` with the smallest edit distance to `name` (insert, delete, replace, swap of
+// neighbours). "" if none is within `most_edits`. Unless that is kAnyDistance, at least one letter
+// of the candidate must remain.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> names,
                               std::size_t most_edits = kAnyDistance);
 

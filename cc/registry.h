@@ -1,8 +1,8 @@
-// The algorithms there are: the built-in ones, as static tables, and behind them the plug-ins that
+// The registered algorithms: the built-in ones, as static tables, and after them the plug-ins that
 // this process has loaded.
 //
-// Plug-ins are registered for the whole process, once and for good: a shared object is in the
-// process or it is not, an id is one byte that means the same to every engine, and a plug-in may be
+// Plug-ins are registered for the whole process, once and for good: a shared object is loaded once
+// per process, an id is one byte that means the same to every engine, and a plug-in may be
 // loaded while engines run on other threads. A thread that has an id can read its complete table
 // without a lock; tables never move.
 #pragma once
@@ -20,7 +20,7 @@ namespace plugin {
 struct Plugin;
 }
 
-// In the order of AlgorithmId. Lives as long as the program; what is added later is not in it.
+// In the order of AlgorithmId. Valid as long as the program runs; later plug-ins are not in it.
 std::span<const AlgorithmInfo> algorithms();
 
 // The algorithm of that name, or nullptr.
@@ -38,8 +38,8 @@ struct Registered {
   std::string error;
 };
 
-// Takes a plug-in up and gives it its id. The same shared object again is the algorithm that it is
-// already; a name that another algorithm has is an error, as is one plug-in too many. Any thread.
+// Registers a plug-in and gives it an id. If the same shared object is registered already, returns
+// that algorithm. A name of another algorithm, or one plug-in too many, is an error. Any thread.
 Registered add_plugin(std::unique_ptr<plugin::Plugin> plugin);
 
 // The plug-in of that id, or nullptr.

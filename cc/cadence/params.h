@@ -1,6 +1,6 @@
-// Parameters of Cadence and what is derived from them once per parameter set: shared by the sender
-// context (cadence.h), the uplink arbiter (sender.h) and the allocator of the receiving
-// port (receiver.h). The table of names, ranges and sources is in params.cc.
+// Parameters of Cadence, and constants derived from them once per parameter set. The sender context
+// (cadence.h), the uplink arbiter (sender.h) and the receiving port's allocator (receiver.h) share
+// them. The table of names, ranges and sources is in params.cc.
 #pragma once
 
 #include <cstddef>
@@ -24,24 +24,24 @@ struct CadenceParams {
   std::uint32_t mtu_bytes = 0;
   std::uint32_t packet_bytes = 0;    // full packet on the wire
   std::uint32_t overhead_bytes = 0;  // packet_bytes - mtu_bytes
-  std::uint32_t slack_bytes = 0;     // that a window has at most beyond rate and round trip
+  std::uint32_t slack_bytes = 0;     // most bytes of a window beyond rate x round trip
   std::int64_t rtt_ns = 0;           // base round trip T
   std::uint32_t bdp_bytes = 0;       // C * T, wire bytes
 
   // Receiver.
   std::uint32_t eta_mbps = 0;   // eta * C
   std::int64_t alloc_ns = 0;    // least time between two allocations
-  std::int64_t control_ns = 0;  // mean time between two GRANTs of the port that leases are made for
+  std::int64_t control_ns = 0;  // least mean time between two GRANTs of the port; leases allow it
   std::int64_t lease_min_ns = 0;
   std::int64_t rotation_ns = 0;  // a waiting channel replaces an active one this often
   std::uint32_t max_active = 0;
   std::uint32_t min_grant_mbps = 0;
-  std::uint32_t little_weight = 1;  // of a channel with little left: see favour()
-  double hysteresis = 0;            // relative change of a share worth a GRANT
+  std::uint32_t little_weight = 1;  // of a channel with few bytes left: see favour()
+  double hysteresis = 0;            // least relative change of a share that sends a GRANT
 
   // Sender.
   std::uint32_t small_bytes = 0;       // s: messages up to this are sent at once
-  std::uint32_t most_start_bytes = 0;  // no start is larger
+  std::uint32_t most_start_bytes = 0;  // limit on bytes sent before the first grant
   std::uint32_t fallback_mbps = 0;     // R_fb
   std::uint32_t path_min_mbps = 0;
   std::int64_t path_target_ns = 0;
@@ -54,9 +54,9 @@ constexpr std::uint32_t uplink_mbps(const CadenceParams& p) {
   return p.link_mbps - p.link_mbps / 50;
 }
 
-// How much more of a port than others, of the sender's and the receiver's, a channel gets that has
-// `left` wire bytes left: little_weight below four BDP, 1 above. It counts where another channel of
-// the port has bulk_bytes left: where all are alike, who comes next is not worth agreeing upon.
+// Weight, at the sending and at the receiving port, of a channel with `left` wire bytes left:
+// little_weight below four BDP, else 1. It applies only while another channel of the port has
+// bulk_bytes left: among channels of equal size the order does not matter.
 constexpr std::uint64_t bulk_bytes(const CadenceParams& p) {
   return 16 * std::uint64_t{p.bdp_bytes};
 }
@@ -64,7 +64,7 @@ constexpr std::uint32_t favour(const CadenceParams& p, std::uint64_t left) {
   return left < 4 * std::uint64_t{p.bdp_bytes} ? p.little_weight : 1;
 }
 
-// Wire bytes of a message of `payload` bytes, in full packets and a last one.
+// Wire bytes of a message of `payload` bytes, sent as full packets and a last one.
 constexpr std::uint64_t message_wire_bytes(const CadenceParams& p, std::uint64_t payload) {
   return payload + (payload + p.mtu_bytes - 1) / p.mtu_bytes * p.overhead_bytes;
 }

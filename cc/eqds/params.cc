@@ -46,7 +46,7 @@ constexpr std::array<ParamSpec, kEqdsParams> kEqdsSpecs = {{
      "unused credit that one sender may hold, times its share of its uplink",
      "UE uec.cpp: pull target at most maxwnd / active sources"},
     {"idle_credit", "BDP", 1, 0, 8, true,
-     "credit beyond demand for senders that have lately been active, while nobody waits",
+     "credit beyond demand for recently active senders, while no sender waits",
      "UE uec.cpp: slow list, 1 BDP"},
     {"foreign_most", "1", 0.5, 0, 0.95, true,
      "share of the port that traffic without credit can take away from pulls", "own"},

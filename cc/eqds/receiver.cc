@@ -135,8 +135,8 @@ void EqdsReceiver::take_off(std::uint64_t bytes) {
   clock_rest_ %= mbps;
 }
 
-// Bytes that come without credit. Those of the first round trip have passed when what is pulled now
-// arrives.
+// Charges bytes that come without credit. Bytes of a first round trip arrive before any that are
+// pulled now.
 void EqdsReceiver::charge_start(std::int64_t now, std::uint64_t bytes) {
   if (!params_.charge_start || bytes == 0) return;
   const std::uint64_t believed =

@@ -1,8 +1,8 @@
-// The uplink half of EQDS (uplink_arbiter.h), two small rules. Speculative bytes of all contexts
-// together are what the link carries in one and a half round trips: a host that starts towards many
-// cannot send more before credit comes. And each context hears among how many it shares the link,
-// so that its receiver gives no credit that would only lie about (UEC: pull target divided by the
-// active sources).
+// The uplink half of EQDS (uplink_arbiter.h) has two rules. Speculative bytes of all contexts
+// together are limited to what the link carries in one and a half round trips, also if a host
+// starts towards many receivers. And each context learns how many contexts share the link, so that
+// its receiver gives no credit that would remain unused (UEC: pull target divided by the active
+// sources).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class EqdsSender final : public UplinkArbiter {
     bool active = false;
     bool due = false;        // in ready_
     bool asks = false;       // start_bytes wait for an answer
-    std::uint32_t told = 0;  // contexts that it was told of
+    std::uint32_t told = 0;  // number of contexts that it was told last
     std::uint32_t start_bytes = 0;
   };
 

@@ -1,7 +1,7 @@
 // The sending half of algorithms whose receiver grants bytes, not rates (SIRD, Homa): one state
 // machine per channel (source port, destination port, class). A GRANT raises a ceiling on all that
 // the channel has ever sent; below it the channel sends at line rate, and the scheduler takes turns
-// among channels. What tells these algorithms apart is the receiver (grant_receiver.h).
+// among channels. These algorithms differ in the receiver (grant_receiver.h).
 //
 // Bytes are wire bytes, as in cadence.h. A REQUEST carries the bytes sent, the bytes announced as
 // sent without a grant (unscheduled) and the bytes waiting. It goes out when an idle channel gets
@@ -15,8 +15,8 @@
 // Fallback: after `probe_limit` REQUESTs without any GRANT the reactive algorithm takes over, as
 // cadence.h describes; REQUESTs go on. A receiver answers those that wait for their turn (hold).
 //
-// Events: message, idle, grant, nack, timeout; share where the algorithm has a
-// arbiter. Nothing per packet or ACK.
+// Events: message, idle, grant, nack, timeout; share if the algorithm has an uplink arbiter.
+// Nothing per packet or ACK.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +81,7 @@ struct GrantChannel {
   bool taken_over;  // from another algorithm: nothing leaves without a grant until idle
   bool congested;   // from the arbiter
   bool told_congested;
-  std::uint8_t priority;  // of the last GRANT that said one: level plus 1
+  std::uint8_t priority;  // of the last GRANT that had one: level plus 1
 
   // The rules. decision.request is written by every call: act on it before the next event.
   void on_event(const GrantPort& port, const Event& event, Decision& decision);

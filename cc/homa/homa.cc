@@ -21,7 +21,7 @@ constexpr ParamSpec kHomaSpecs[] = {
     {"oldest_grant", "BDP", 1.25, 0.1, 16, true, "what that sender is granted at a time",
      "module: fifo_grant_increment 50,000 (before: 10,000)"},
     {"reclaim", "us", 200, 10, 1'000'000, true,
-     "bytes that were sent and have not come for so long count as arrived", "own"},
+     "bytes sent that have not arrived after this time count as arrived", "own"},
     {"probe_limit", "REQUESTs", 8, 1, 64, true,
      "REQUESTs without an answer before the fallback algorithm takes over", "own, as cadence"},
     {"probe_max", "us", 1000, 10, 1'000'000, true, "longest interval of REQUESTs",

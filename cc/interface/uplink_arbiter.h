@@ -5,9 +5,8 @@
 //
 // Called on the engine's thread; nothing per packet. The engine's part, in this order:
 //   1. It delivers an event to a context: A::on_event(state, params, event, decision).
-//   2. decision.request set: A::fill_request, and the REQUEST goes out in the control class at
-//   once,
-//      ahead of any data this event allows.
+//   2. If decision.request is set: A::fill_request. The REQUEST goes out at once in the control
+//      class, ahead of any data that this event allows.
 //   3. update(now, context, A::uplink_want(state, params)). Cheap when nothing changed.
 //   4. After the events of one poll, before it transmits data: poll(now, out), and for every entry
 //      Signal::share to that context (steps 1-3 with event.share = &entry.share); again while poll
@@ -35,8 +34,8 @@ struct UplinkWant {
   bool awaits_grant = false;      // active, and the limit is not known yet
   std::uint8_t weight = 1;        // share of the uplink relative to other contexts, >= 1
   std::uint8_t traffic_class =
-      0;              // the transport's: of two that wait, the higher one is sent first
-  bool bulk = false;  // there is so much left that others' weights are to count
+      0;              // set by the transport: the higher of two waiting ones is sent first
+  bool bulk = false;  // has so many bytes left that other contexts' weights apply
   std::uint32_t credit_bytes = 0;  // granted bytes that have piled up unused
   std::uint64_t left_bytes = 0;    // of plug-ins: to be sent
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;

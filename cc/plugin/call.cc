@@ -192,9 +192,9 @@ constexpr std::size_t kFlagsAt = offsetof(paceline_cc_decision, fallback);
 static_assert(offsetof(paceline_cc_decision, request) == kLimiterAt + 1 &&
               kFlagsAt == kLimiterAt + 2 && kLimiterAt == kTailAt + 2);
 
-// Whether all is as it usually is: mend would change nothing, and the state ends where it should.
-// Every instruction of this counts: limiter and request are
-// compared as one number, which a request makes too large, the flags behind them as another.
+// Whether mend() would change nothing and the guard word behind the state is intact: the usual
+// case. The hot path, so limiter and request are compared as one number, which a request makes too
+// large, and the flags behind them as another.
 bool as_usual(const PluginState& state, const PluginParams& p, const Event& e, const Decision& d) {
   constexpr auto kForeignFlags = static_cast<std::uint32_t>(~(kReactiveBits | kTailIgnored) >> 32);
   const bool window =

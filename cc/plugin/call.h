@@ -22,9 +22,9 @@ inline constexpr std::size_t kDerivedBytes = 384;  // PACELINE_CC_DERIVED_BYTES
 
 struct Plugin;
 
-// Beyond so many times the link rate: a mistake, no rounding.
+// A rate beyond this multiple of the link rate is a mistake, not a rounding error.
 inline constexpr std::uint64_t kSenseFactor = 16;
-// Of what a plug-in asks to be called at, from now: calls must not eat the thread.
+// Least time until a wake-up that a plug-in asks for, so that its calls do not fill the thread.
 inline constexpr std::int64_t kLeastAheadNs = 100;
 // Bandwidth-delay products that may leave without a grant, at most.
 inline constexpr std::uint64_t kMostStartBdps = 64;

@@ -2,9 +2,9 @@
 // decides how far a context may send, and does what is on the wire; below that ceiling the plug-in
 // decides how fast, if it wants to. Both live in the context's 256 bytes.
 //
-// Of the two decisions the lower rate, the smaller window and the earlier wake-up hold. When the
-// channel hears of no grant, or the plug-in is in quarantine, the fallback algorithm takes over; a
-// plug-in in quarantine takes back what it asked the receiver for.
+// The lower rate, the smaller window and the earlier wake-up of the two decisions hold. If no grant
+// arrives, or the plug-in is in quarantine, the fallback algorithm takes over; in quarantine the
+// channel also withdraws what it asked the receiver for.
 #pragma once
 
 #include <cstddef>

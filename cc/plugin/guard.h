@@ -1,16 +1,16 @@
-// Counts what a plug-in does wrong and puts it into quarantine. One guard per engine: its numbers
-// belong to one thread, and worlds side by side in one process do not see each other's.
+// Counts the offences of a plug-in and puts it into quarantine. Each engine has its own guard: only
+// the engine's thread uses it, and worlds that share a process count separately.
 //
 // A plug-in is put into quarantine, for the life of the guard, when it
-// - writes beyond the state it asked for (found at the end of the call that does so);
-// - answers with nonsense too often (see call.cc for what is nonsense and what is merely clamped);
-// - takes too long again and again, by a clock that the host may inject. Virtual time has none;
-// - has a receiving half that grants nothing although senders wait and nothing is under way, or
-// with
-//   rates a port that does not answer;
-// - with rates, holds back a context's work without end.
-// From then on it is not called. Its contexts are told `fallback`, and the engine hands each over
-// to the fallback algorithm; a port that it granted for goes on granting by the host's own rule.
+// - writes beyond its state (found at the end of the call that does so);
+// - returns nonsense too often (call.cc defines nonsense, and what is only clamped);
+// - exceeds its time budget too often, by a clock that the host may inject (none in virtual time);
+// - has a receiving half that grants nothing although senders wait and no bytes are under way, or,
+//   with rates, that leaves requests without an answer;
+// - with rates, holds back a context's data without end.
+//
+// The guard's engine then calls it no more, and hands each of its contexts over to the fallback
+// algorithm (`Decision::fallback`). A port that it granted for grants by the host's own rule.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ constexpr std::string_view offence_text(Offence offence) {
   return "none";
 }
 
-// Nanoseconds that only grow. Without a function there is no clock.
+// A monotonic clock, in nanoseconds. Without a function there is no clock.
 struct Clock {
   std::uint64_t (*read)(const void* context) = nullptr;
   const void* context = nullptr;
@@ -48,26 +48,26 @@ struct Clock {
 struct Limits {
   std::uint32_t nonsense = 16;       // decisions, in all
   std::uint32_t budget_ns = 20'000;  // of one call
-  std::uint32_t slow_score = 16;     // a slow call that is timed adds 2, any other takes 1 away
-  std::uint32_t timed_one_of = 16;   // calls; a power of two
+  std::uint32_t slow_score = 16;     // a timed call adds 2 if it is slow, else takes 1 away
+  std::uint32_t timed_one_of = 16;   // one call in so many is timed; a power of two
 };
 
 struct Guard {
   Limits limits{};
-  Clock clock{};               // set before put_guard
-  bool watched = false;        // there is a clock, or a quarantine: what a call must look at first
-  std::uint64_t calls = 0;     // that a clock might have timed
-  std::uint64_t clamped = 0;   // decisions out of bounds
-  std::uint64_t nonsense = 0;  // decisions that no rounding explains
-  std::uint64_t slow = 0;      // timed calls beyond the budget
-  std::uint32_t nonsense_score = 0;  // like `nonsense`, but nobody sets it back to 0
+  Clock clock{};                     // set before put_guard
+  bool watched = false;              // a clock or a quarantine exists; each call checks this first
+  std::uint64_t calls = 0;           // while there is a clock, timed or not
+  std::uint64_t clamped = 0;         // decisions out of bounds
+  std::uint64_t nonsense = 0;        // decisions that no rounding explains
+  std::uint64_t slow = 0;            // timed calls beyond the budget
+  std::uint32_t nonsense_score = 0;  // like `nonsense`, but never reset
   std::uint32_t slow_score = 0;
   Offence quarantined = Offence::none;
-  bool by_receiver = false;  // it was the receiving half
-  bool acted_upon = false;   // the engine's mark: all contexts know of the quarantine
+  bool by_receiver = false;  // the receiving half committed the offence
+  bool acted_upon = false;   // the engine has told all contexts of the quarantine
   bool* news = nullptr;      // set when a number has grown
 
-  // A plug-in that does nothing wrong costs none of these calls, except timed ones count_time.
+  // For a plug-in without offences only count_time is called, once per timed call.
   void tell() const {
     if (news != nullptr) *news = true;
   }

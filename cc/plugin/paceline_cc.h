@@ -3,28 +3,28 @@
  *
  * A plug-in is a shared object that exports one function, paceline_cc_plugin, which returns a table
  * (struct paceline_cc_algorithm): a name, parameters, and a function that takes events and answers
- * with decisions. Since 1.3 it may have a second half, which decides for a port that receives who
- * may send how much (struct paceline_cc_receiver). Since 1.4 its contexts and the ports that
- * receive may agree on rates instead (struct paceline_cc_rates). docs/plugins.md explains it;
- * `paceline cc new NAME` writes one to start from, with --receiver or --rates one of these.
+ * with decisions. Since 1.3 it may have a second half, which decides for a receiving port which
+ * sender may send how much (struct paceline_cc_receiver). Since 1.4 its contexts and receiving
+ * ports may agree on rates instead (struct paceline_cc_rates). docs/plugins.md explains all three;
+ * `paceline cc new NAME` writes a plug-in to start from, also with --receiver or --rates.
  *
- * Who owns what. The host owns all memory: the state of each context (state_bytes, aligned to 16,
- * zeroed before PACELINE_CC_START), the parameters derived for each port (derived_bytes), events
- * and decisions, what is kept of ports and senders that a receiving half grants. Nothing is freed
- * by a plug-in, nothing needs to be allocated, and no pointer that a call was given may be kept
- * beyond it. States are moved by copying.
+ * Memory. The host owns all of it: the state of each context (state_bytes, aligned to 16, zeroed
+ * before PACELINE_CC_START), the parameters derived for each port (derived_bytes), events and
+ * decisions, and the states of ports and senders of a receiving half. A plug-in frees nothing, need
+ * not allocate, and keeps no pointer from a call beyond that call. The host may move a state by
+ * copying it.
  *
- * Threads. Calls for one context never overlap. Contexts of different ports are served by different
- * threads at the same time: a plug-in has no writable globals.
+ * Threads. Calls for one context never overlap. Different threads serve contexts of different ports
+ * at the same time: a plug-in has no writable globals.
  *
  * Time. Every event carries the time. A plug-in reads no clock and draws no randomness of its own,
  * so that a run in virtual time repeats to the last bit.
  *
- * Versions. Major: as long as it stands, structs only grow at their end, and no field changes its
- * meaning. Minor: grows with every addition. A host takes plug-ins of its own major version that
- * were built against its own minor version or an older one. What crosses the border is passed by
- * pointer, never in arrays whose stride could change, but for parameters, whose table says
- * param_size. */
+ * Versions. Within a major version structs only grow at their end, and no field changes its
+ * meaning. The minor version grows with every addition. A host accepts plug-ins of its own major
+ * version that were built against its own minor version or an older one. Structs are passed by
+ * pointer, never in arrays whose stride could change; parameters are an array, and the table has
+ * its stride, param_size. */
 #ifndef PACELINE_CC_H
 #define PACELINE_CC_H
 
@@ -38,7 +38,7 @@ extern "C" {
 #define PACELINE_CC_ABI_MINOR 4
 
 /* Limits of what a plug-in may ask for. */
-#define PACELINE_CC_STATE_BYTES 240   /* per context; a guard of the host's makes 256 of it */
+#define PACELINE_CC_STATE_BYTES 240   /* per context; 256 with the host's guard */
 #define PACELINE_CC_DERIVED_BYTES 384 /* per port and parameter set */
 #define PACELINE_CC_PARAMS 48
 #define PACELINE_CC_PROFILES 16 /* since 1.1 */
@@ -55,11 +55,11 @@ extern "C" {
 #define PACELINE_CC_UNLIMITED UINT64_MAX
 #define PACELINE_CC_NEVER INT64_MAX
 #define PACELINE_CC_NO_CAP UINT32_MAX /* of rates in Mb/s; since 1.4 */
-/* Headers of a message beyond those of its full packets, at most: a ceiling, or a start, that is to
+/* Most header bytes of a message beyond those of its full packets: a ceiling or a start that is to
  * cover a whole message has room for them. Since 1.4. */
 #define PACELINE_CC_MESSAGE_EXTRA 32
 
-/* What happened. Every context gets START and TICK; of the others, those of paceline_cc_algorithm's
+/* What happened. Every context gets START and TICK, and the signals in paceline_cc_algorithm's
  * `wants`. */
 enum paceline_cc_signal {
   PACELINE_CC_START = 0,      /* the context begins, or takes over a connection: see handover */
@@ -71,18 +71,18 @@ enum paceline_cc_signal {
   PACELINE_CC_MESSAGE = 7,    /* new work was posted: message_bytes */
   PACELINE_CC_IDLE = 8,       /* the last byte of the backlog was sent */
   PACELINE_CC_TICK = 9,       /* wake_at_ns or wake_bytes was reached */
-  PACELINE_CC_PORT_DOWN = 10, /* these two: no host gives them */
+  PACELINE_CC_PORT_DOWN = 10, /* no host sends these two */
   PACELINE_CC_PORT_UP = 11,
   PACELINE_CC_SHARE = 12 /* share; since 1.4, with on_uplink */
 };
 #define PACELINE_CC_WANT(signal) (UINT32_C(1) << (signal))
-/* Since 1.2. Beside signals in `wants`: data collects what switches say, and ACK and NACK bring it
- * (telemetry). Such a plug-in runs only where there are such switches. */
+/* Since 1.2. In `wants`, beside signals: data packets collect records of switches, and ACK and NACK
+ * bring them (telemetry). Such a plug-in runs only on fabrics with such switches. */
 #define PACELINE_CC_WANT_TELEMETRY (UINT32_C(1) << 31)
 #define PACELINE_CC_HOPS 5
 
-/* What the algorithm before this one leaves behind on a live connection; a rate of 0: nothing.
- * Begin no faster than its rate. */
+/* State of a live connection, from the algorithm before this one; a rate of 0: there is none.
+ * Begin no faster than that rate. */
 struct paceline_cc_handover {
   uint64_t rate_bps;
   uint32_t srtt_ns;
@@ -90,23 +90,23 @@ struct paceline_cc_handover {
   uint64_t inflight_bytes;
 };
 
-/* A link by which a packet left a switch, when it did. Counters wrap: differences are meant. Since
+/* The link by which a packet left a switch, at that time. Counters wrap: use differences. Since
  * 1.2. */
 struct paceline_cc_hop {
   uint32_t rate_mbps;   /* of the link */
-  uint32_t queue_bytes; /* that stayed behind */
-  uint32_t sent_bytes;  /* by this link before, modulo 2^30 */
+  uint32_t queue_bytes; /* left in the queue */
+  uint32_t sent_bytes;  /* by this link before the packet, modulo 2^30 */
   uint32_t time_ns;     /* modulo 2^24 */
 };
 
 /* Since 1.2. Does not grow. */
 struct paceline_cc_telemetry {
   uint16_t hops; /* at most PACELINE_CC_HOPS, in the order of the path */
-  uint16_t path; /* another one: other links */
+  uint16_t path; /* another value means other links */
   struct paceline_cc_hop hop[PACELINE_CC_HOPS];
 };
 
-/* Bytes are wire bytes, but for backlog_bytes and message_bytes, which are payload. */
+/* Bytes are wire bytes, except backlog_bytes and message_bytes, which are payload. */
 struct paceline_cc_event {
   int64_t now_ns;
   uint64_t sent_total;     /* by this context since it began, retransmissions included */
@@ -115,7 +115,7 @@ struct paceline_cc_event {
   uint64_t sent_bytes;     /* since the previous event */
   uint64_t message_bytes;  /* MESSAGE */
   uint32_t acked_bytes;
-  uint32_t marked_bytes; /* of these, what arrived with an ECN mark (echo XACK only) */
+  uint32_t marked_bytes; /* of acked_bytes, those that arrived with an ECN mark (echo XACK only) */
   uint32_t lost_bytes;
   uint32_t rtt_ns;        /* 0: no sample with this event */
   uint32_t host_delay_ns; /* part of rtt_ns that passed in the far host */
@@ -128,25 +128,25 @@ struct paceline_cc_event {
   const void* reserved;
   const struct paceline_cc_share* share;       /* SHARE; since 1.4, with rates */
   const struct paceline_cc_handover* handover; /* START; may be NULL */
-  /* Since 1.2. ACK and NACK: of the packet that was answered; NULL: nothing came back. */
+  /* Since 1.2. ACK and NACK: records of the packet that was answered; NULL: none. */
   const struct paceline_cc_telemetry* telemetry;
-  uint32_t trimmed_bytes; /* of lost_bytes, what switches trimmed instead of dropping; since 1.2 */
-  uint32_t peers; /* with rates, since 1.4: that have connections to the receiver, about; 0: unknown
-                   */
+  uint32_t trimmed_bytes; /* of lost_bytes, those that switches trimmed; since 1.2 */
+  uint32_t peers; /* with rates, since 1.4: about how many have connections to the receiver; 0:
+                     unknown */
 };
 
-/* Which bound decides: recorded as shares of time. */
+/* The bound that limits sending; telemetry has the share of time of each. */
 enum paceline_cc_limiter { PACELINE_CC_LIMIT_PATH = 3, PACELINE_CC_LIMIT_WINDOW = 4 };
 
-/* The answer. A call finds the decision in force and changes what it wants changed; at START all of
- * it is as commented here. A wake-up that has come due is cleared before the call. */
+/* The answer. A call finds the decision in force and may change any field; at START each field has
+ * the value that its comment begins with. A wake-up that is due is cleared before the call. */
 struct paceline_cc_decision {
   uint64_t rate_bps; /* 0 at START: must be set. 0 later: do not send, until wake_at with timed */
   uint64_t window_bytes; /* UNLIMITED; cap of inflight_bytes, at least one MTU */
   uint64_t ceiling;      /* UNLIMITED; with rates: cap of sent_total; otherwise leave it */
   int64_t wake_at_ns;    /* NEVER; TICK no later than the first send after this */
   uint64_t wake_bytes;   /* UNLIMITED; TICK once so many bytes were sent since the last event */
-  uint16_t path;         /* 0; which of the paths is wanted, where there are several */
+  uint16_t path;         /* 0; the path to use, if there are several */
   uint8_t limiter;       /* PATH */
   uint8_t request;  /* 0 in every call; with rates, 1: send a request now; otherwise leave it */
   uint8_t fallback; /* 0; with rates, 1: the fallback algorithm decides, until it is 0 again */
@@ -168,7 +168,7 @@ struct paceline_cc_port {
 struct paceline_cc_item {
   void* state;
   const void*
-      derived; /* what `derive` made; without it the values, as doubles, in the table's order */
+      derived; /* output of `derive`; without it the values, as doubles, in the table's order */
   const struct paceline_cc_event* event;
   struct paceline_cc_decision* decision;
 };
@@ -195,7 +195,7 @@ struct paceline_cc_profile_value {
   double per_bps;
 };
 
-/* A named set of values; what it does not name has its initial value. `default` is always there.
+/* A named set of values; other parameters have their initial values. `default` always exists.
  * Since 1.1. Profiles and their values are arrays: these two structs do not grow. */
 struct paceline_cc_profile {
   const char* name; /* like a parameter's, or with '-' */
@@ -207,36 +207,36 @@ struct paceline_cc_profile {
 
 /* --- the receiving half, since 1.3 ---
  *
- * Senders to a port tell it what they have to send, and send what they were granted; the host does
- * both for all of them, losses and late arrivals included. What the plug-in decides is who is
- * granted how many bytes, and when. Bytes are wire bytes. */
+ * Senders tell a port what they have to send, and send what they were granted. The host does both
+ * for all of them, including losses and late arrivals. The plug-in decides which sender is granted
+ * how many bytes, and when. Bytes are wire bytes. */
 
-/* What holds for every sender and for the port. The call finds the host's own values. */
+/* Limits for every sender and for the port. The call finds the host's own values. */
 struct paceline_cc_grant_rules {
   uint32_t size;        /* of this struct, in the host */
-  uint32_t start_bytes; /* 1 BDP; so much of a message leaves without a grant, and no more than that
-                           of a sender at a time; 0 to 64 BDP */
+  uint32_t start_bytes; /* 1 BDP; bytes of a message that leave without a grant, and the most such
+                           bytes of a sender at a time; 0 to 64 BDP */
   uint64_t start_message_bytes; /* UNLIMITED; longer messages wait for a grant */
-  uint64_t outstanding_bytes;   /* 16 BDP; nothing is granted beyond so much on its way to the port;
-                                   a packet to 64 BDP */
-  uint32_t reclaim_ns; /* 200 us; what was sent and has not come for so long counts as arrived; 10
-                          us to 1 s */
+  uint64_t outstanding_bytes;   /* 16 BDP; most bytes on their way to the port that are granted; a
+                                   packet to 64 BDP */
+  uint32_t reclaim_ns; /* 200 us; bytes that were sent and do not arrive for so long count as
+                          arrived; 10 us to 1 s */
   uint32_t reserved;
 };
 
 /* A sender to the port, as it is at the time of the call. */
 struct paceline_cc_sender {
-  uint32_t number;            /* names it in a grant; stays the same as long as it is there */
+  uint32_t number;            /* names it in a grant; never changes while the sender is known */
   uint32_t received_packets;  /* of data, in all; wraps */
   uint32_t marked_packets;    /* of these with an ECN mark; wraps */
   uint32_t reserved;          /* 0 */
   uint64_t received_bytes;    /* in all */
   uint64_t wanted_bytes;      /* asked for, and neither granted nor sent */
-  uint64_t outstanding_bytes; /* granted or announced, and not arrived; while more is wanted, whole
-                                 packets of it, as nobody can use the rest */
-  int64_t wanting_since_ns;   /* since when there is something wanted */
-  int64_t heard_at_ns;        /* when it told what it wants */
-  void* state;                /* sender_bytes, aligned to 16; zeroed before it is heard first */
+  uint64_t outstanding_bytes; /* granted or announced, and not arrived; while more is wanted, only
+                                 whole packets, because the sender cannot use the rest */
+  int64_t wanting_since_ns;   /* since when wanted_bytes is not 0 */
+  int64_t heard_at_ns;        /* when its newest request came */
+  void* state;                /* sender_bytes, aligned to 16; zeroed before its first request */
 };
 
 /* Lets a sender send so many bytes more: at least a packet, or all that it wants. */
@@ -246,22 +246,22 @@ struct paceline_cc_grant {
   uint64_t bytes;
 };
 
-/* A look at the port: who wants to send, what is on its way, what is granted now. */
+/* A round of a port: the senders, the bytes on their way, and the answer, the grants. */
 struct paceline_cc_round {
   int64_t now_ns;
   void* state;                                     /* port_bytes, aligned to 16 */
   const void* derived;                             /* as in paceline_cc_item */
-  const struct paceline_cc_sender* const* senders; /* who wants something or has it outstanding; in
-                                                      an order that means nothing */
-  uint64_t outstanding_bytes;                      /* of all of them */
-  uint64_t room_bytes;                             /* up to what the rules allow */
+  const struct paceline_cc_sender* const* senders; /* those with bytes wanted or outstanding, in no
+                                                      particular order */
+  uint64_t outstanding_bytes;                      /* of all senders */
+  uint64_t room_bytes;                             /* that the rules still allow */
   uint32_t sender_count;
   uint32_t grant_most;              /* 1 to PACELINE_CC_GRANTS */
-  struct paceline_cc_grant* grants; /* the answer: grant_count of them, which is 0 */
-  uint32_t grant_count;
+  struct paceline_cc_grant* grants; /* the answer: grant_count of them */
+  uint32_t grant_count;             /* 0 */
   uint32_t reserved;
-  int64_t next_ns; /* a packet's time from now; the next round, if nobody asks for anything before:
-                      at least a packet's time and 100 ns ahead, at most four round trips */
+  int64_t next_ns; /* a packet's time from now; time of the next round, unless a request comes
+                      first: at least a packet's time and 100 ns ahead, at most four round trips */
 };
 
 struct paceline_cc_receiver {
@@ -270,32 +270,32 @@ struct paceline_cc_receiver {
   uint32_t sender_bytes; /* state of each sender to it */
   uint32_t reserved;
 
-  /* Once per port and parameter set, as `derive`. Optional: the host's values. */
+  /* Once per port and parameter set, as `derive`. Optional: without it the host's values hold. */
   void (*rules)(const double* values, const struct paceline_cc_port* port,
                 struct paceline_cc_grant_rules* rules);
 
   /* A port begins; its state is zeroes. Optional. */
   void (*start)(void* state, const void* derived);
 
-  /* A sender told what it wants; a round follows. Optional. */
+  /* A sender's request has arrived; a round follows. Optional. */
   void (*on_request)(void* state, const void* derived, const struct paceline_cc_sender* sender,
                      int64_t now_ns);
 
-  /* As long as somebody wants something that is not granted. */
+  /* Called as long as a sender wants bytes that are not granted. */
   void (*on_round)(struct paceline_cc_round* round);
 };
 
 /* --- rates, since 1.4 ---
  *
- * The contexts of a sending port and the ports that receive speak to each other. A context asks (a
- * request), the port answers with a rate that holds for a time (a grant), and a sending port may
- * share its uplink among its contexts. The host carries the messages, which may get lost, counts
- * what arrives, and keeps memory and timers. It drops requests that come twice or after newer ones;
- * grants it delivers as they come. Bytes are wire bytes of data, rates Mb/s, totals count since the
+ * The contexts of a sending port exchange messages with receiving ports. A context asks (a
+ * request); the port answers with a rate that holds for a time (a grant). A sending port may share
+ * its uplink among its contexts. The host carries the messages, which may get lost, counts arriving
+ * data, and keeps memory and timers. It drops requests that are repeated or late, and delivers
+ * grants in the order of arrival. Bytes are wire bytes of data, rates Mb/s, totals count since the
  * context began, retransmissions included. <paceline/cc_rates.h> has arithmetic for such plug-ins.
  */
 
-/* From a context to the port that receives. The call finds sent_total and start_total = sent_total,
+/* From a context to the receiving port. The call finds sent_total and start_total = sent_total,
  * cap_mbps = NO_CAP, and stamp_ns; the rest is 0. */
 struct paceline_cc_request {
   uint64_t sent_total;
@@ -304,7 +304,7 @@ struct paceline_cc_request {
   uint32_t cap_mbps;     /* the most that it can use */
   uint32_t stamp_ns;     /* the sender's clock, modulo 2^32; comes back with grants */
   uint16_t grant_echo;   /* number of the grant in force; 0: none */
-  uint16_t degree;       /* senders at a time, where the work said so; 0: unknown */
+  uint16_t degree;       /* senders at a time, if the work says so; 0: unknown */
   uint32_t reserved;
 };
 
@@ -313,11 +313,11 @@ struct paceline_cc_rate_grant {
   uint64_t limit_total; /* sent_total must stay within it */
   uint32_t rate_mbps;
   uint32_t lease_us;      /* for how long the rate holds */
-  uint32_t delay_us;      /* it begins so much later */
+  uint32_t delay_us;      /* until the rate begins */
   uint32_t stamp_ns;      /* of the newest request before it */
-  uint32_t round_trip_ns; /* of the context: that request until this grant, without what it waited
-                             at the port; 0: unknown. Set by the host on arrival */
-  uint16_t number;        /* 1 to 65535, the next one after it 1 again; as the algorithm counts */
+  uint32_t round_trip_ns; /* of the context: from that request to this grant, less the time at the
+                             port; 0: unknown. Set by the host on arrival */
+  uint16_t number;        /* 1 to 65535, then 1 again; the algorithm counts it */
   uint8_t hold;           /* 1: wait for your turn; the rate is 0 */
   uint8_t revoke;         /* 1: the port has forgotten you; ask again */
 };
@@ -325,7 +325,7 @@ struct paceline_cc_rate_grant {
 /* What a context wants of the uplink. The call finds zeroes. */
 struct paceline_cc_want {
   uint64_t left_bytes;  /* to be sent */
-  uint32_t limit_mbps;  /* what it may send without regard to the uplink */
+  uint32_t limit_mbps;  /* the rate that it may send at, apart from the uplink */
   uint32_t start_bytes; /* that it asks to send without a grant */
   uint8_t active;       /* 1: takes part in sharing */
   uint8_t asks_start;   /* 1: waits for an answer about start_bytes; a round follows at once */
@@ -335,28 +335,28 @@ struct paceline_cc_want {
 };
 
 /* The port's answer to a context. A round finds the newest one; the link rate at first, and again
- * when the context was not active in between. NO_CAP is taken for the link rate. */
+ * after the context was inactive. NO_CAP means the link rate. */
 struct paceline_cc_share {
   uint32_t rate_mbps;    /* its share */
   uint32_t cap_mbps;     /* what its share would be with a larger grant */
-  uint32_t start_bytes;  /* 0; it may send so much more without a grant */
+  uint32_t start_bytes;  /* 0; further bytes that it may send without a grant */
   uint8_t answers_start; /* set by the host: start_bytes is the answer, even when it is 0 */
-  uint8_t announce;      /* 0; 1: the receiver should know of the new cap now */
+  uint8_t announce;      /* 0; 1: tell the receiver the new cap now */
   uint8_t reserved[2];
 };
 
 struct paceline_cc_uplink_context {
-  uint32_t number; /* stays the same as long as it is there */
-  uint8_t tell;    /* 0; 1: deliver the share (SHARE). The host does so for who asks_start */
+  uint32_t number; /* never changes while the context exists */
+  uint8_t tell;    /* 0; 1: deliver the share (SHARE); always done after asks_start */
   uint8_t reserved[3];
   const struct paceline_cc_want* want;
   struct paceline_cc_share* share;
   void* state; /* uplink_context_bytes, aligned to 16; zeroed when the context begins */
 };
 
-/* A round of the uplink: after a context changed what it wants (of left_bytes, its magnitude), but
- * not before the last round's rest_ns has come, unless a context asks_start; and at the last
- * round's next_ns. */
+/* A round of the uplink. It runs after a context's want has changed (left_bytes: in magnitude), but
+ * not before the last round's rest_ns, unless a context has asks_start; and at the last round's
+ * next_ns. */
 struct paceline_cc_uplink {
   int64_t now_ns;
   void* state; /* uplink_bytes, aligned to 16 */
@@ -364,26 +364,26 @@ struct paceline_cc_uplink {
   struct paceline_cc_uplink_context* const* contexts; /* active, or asking; by number */
   uint32_t context_count;
   uint32_t reserved;
-  int64_t rest_ns; /* now */
+  int64_t rest_ns; /* now; no round before, except by asks_start */
   int64_t next_ns; /* NEVER; a round even if nothing changes */
 };
 
-/* A sender to the port that receives. */
+/* A sender to the receiving port. */
 struct paceline_cc_channel {
-  uint32_t number;           /* stays the same as long as it is there */
+  uint32_t number;           /* never changes while the sender is known */
   uint32_t received_packets; /* since the port knows the sender; wraps */
   uint32_t marked_packets;   /* of these with an ECN mark; wraps */
   uint8_t fresh;             /* 1: its first request; state is zeroes. On request only */
   uint8_t listed;            /* 1; 0: rounds leave it out, until its next request */
   uint8_t tell;              /* 0; 1: send it a grant: fill_grant follows */
   uint8_t reserved;
-  uint64_t received_total; /* like sent_total, as far as it has come */
-  int64_t heard_at_ns; /* its newest request came, or data since, as calls before this one saw it */
+  uint64_t received_total; /* the part of sent_total that has arrived */
+  int64_t heard_at_ns;     /* when its newest request came, or a call first saw newer data */
   const struct paceline_cc_request* request; /* the newest */
   void* state;                               /* sender_bytes, aligned to 16 */
 };
 
-/* The port that receives, at the time of a call. */
+/* The receiving port, at the time of a call. */
 struct paceline_cc_downlink {
   int64_t now_ns;
   void* state; /* port_bytes, aligned to 16 */
@@ -391,34 +391,34 @@ struct paceline_cc_downlink {
   struct paceline_cc_channel* const* channels; /* rounds: those listed, by number; else NULL */
   uint32_t channel_count;
   uint32_t gone;   /* rounds: senders that left since the last one */
-  int64_t next_ns; /* rounds: NEVER; other calls find the time that is set and may make it earlier:
-                      the next round, 100 ns ahead at least */
+  int64_t next_ns; /* the next round, 100 ns ahead at least. Rounds find NEVER; other calls find the
+                      time that is set and may make it earlier */
 };
 
 struct paceline_cc_rates {
   uint32_t size;                 /* sizeof(struct paceline_cc_rates) */
-  uint32_t uplink_bytes;         /* state of a port that sends, PACELINE_CC_PORT_BYTES at most */
+  uint32_t uplink_bytes;         /* state of a sending port, PACELINE_CC_PORT_BYTES at most */
   uint32_t uplink_context_bytes; /* of each of its contexts; PACELINE_CC_UPLINK_BYTES at most */
-  uint32_t port_bytes;           /* state of a port that receives; PACELINE_CC_PORT_BYTES at most */
+  uint32_t port_bytes;           /* state of a receiving port; PACELINE_CC_PORT_BYTES at most */
   uint32_t sender_bytes;         /* of each sender to it; PACELINE_CC_SENDER_BYTES at most */
   uint32_t reserved;
 
-  /* A decision had `request`: what to say. The item's decision is that one. */
+  /* Fills in a request, after a decision (the item's) with `request`. */
   void (*fill_request)(const struct paceline_cc_item* item, struct paceline_cc_request* request);
 
-  /* After every event. NULL with on_uplink NULL. */
+  /* Called after every event. NULL if on_uplink is NULL. */
   void (*fill_want)(const struct paceline_cc_item* item, struct paceline_cc_want* want);
 
-  /* Shares the uplink. Optional: nobody asks, and every share is the link rate. */
+  /* Shares the uplink. Optional: without it every share is the link rate. */
   void (*on_uplink)(struct paceline_cc_uplink* uplink);
 
-  /* A request came. */
+  /* A request has arrived. */
   void (*on_request)(struct paceline_cc_downlink* port, struct paceline_cc_channel* sender);
 
-  /* The time that next_ns said has come, a listed sender left, or parameters changed. */
+  /* A round: at next_ns, and after a listed sender left or parameters changed. */
   void (*on_downlink)(struct paceline_cc_downlink* port);
 
-  /* A grant leaves now: what it says. */
+  /* Fills in a grant that leaves now. */
   void (*fill_grant)(struct paceline_cc_downlink* port, struct paceline_cc_channel* sender,
                      struct paceline_cc_rate_grant* grant);
 };
@@ -434,10 +434,10 @@ struct paceline_cc_algorithm {
   uint32_t size; /* sizeof(struct paceline_cc_algorithm) */
   uint16_t abi_major;
   uint16_t abi_minor;
-  const char* name; /* like a parameter's; none of a built-in */
+  const char* name; /* like a parameter's; not that of a built-in algorithm */
   const char* summary;
   uint32_t context; /* what one context serves */
-  uint32_t echo;    /* how ECN marks shall come back */
+  uint32_t echo;    /* how the receiver echoes ECN marks */
   uint32_t wants;   /* PACELINE_CC_WANT of signals, added up */
   uint32_t state_bytes;
   uint32_t derived_bytes; /* 0 without `derive` */
@@ -446,14 +446,13 @@ struct paceline_cc_algorithm {
   uint32_t reserved;
   const struct paceline_cc_param* params;
 
-  /* Parameters for one port from values that are within their ranges. Off the hot path. Optional.
-   */
+  /* Derives constants of one port from values within their ranges. Off the hot path. Optional. */
   void (*derive)(const double* values, const struct paceline_cc_port* port, void* derived);
 
-  /* The algorithm: `count` events, each of another context, to be answered in this order. Must
-   * return within a microsecond or so per event. Optional with a receiver: what was granted leaves
-   * at line rate then. With one, rate and window hold for what was granted; events that the host's
-   * channel has and that are not wanted come as TICK. */
+  /* The algorithm: answers `count` events, each of another context, in this order. Must return
+   * within a microsecond or so per event. With a receiver it is optional: without it, granted bytes
+   * leave at line rate; with it, rate and window apply to granted bytes, and events that the host's
+   * channel takes but `wants` does not have come as TICK. */
   void (*on_events)(const struct paceline_cc_item* items, uint32_t count);
 
   /* Since 1.1. */

@@ -14,11 +14,11 @@
 // accelerated timer of QCN's hyper increase, reaction to loss (DCQCN has none). Notification point
 // (CNP interval) and marking belong to transport and fabric. Defaults: see dcqcn_params.h.
 //
-// There are no timer events. Timers are virtual: every event first catches up with what was due
-// since, in the order of time, in bounded work however long the gap. The rate path (increase timer,
-// decrease check) runs through closed forms in integers, so any split of a gap gives the same bits;
-// alpha is only touched where it is read or a CNP changes it, hence equally independent of the
-// split.
+// There are no timer events. Timers are virtual: every event first executes the timers that came
+// due before it, in the order of time, in bounded work however long the gap. The rate path
+// (increase timer, decrease check) uses closed forms in integers, so any split of a gap gives the
+// same bits; alpha is updated only when it is read or a CNP changes it, and so does not depend on
+// the split either.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +73,7 @@ class Dcqcn {
   struct State : Recovery {
     std::int64_t cut_at = 0;         // rate cut that is already decided
     std::int64_t decrease_from = 0;  // sampled: origin of the checks; else: the last cut
-    std::int64_t alpha_at = 0;       // alpha_ holds up to this instant
+    std::int64_t alpha_at = 0;       // alpha holds up to this instant
     double alpha = 0;
     bool limited = false;         // a CNP has been received
     bool alpha_flag = false;      // sampled: CNP in the alpha period that began at alpha_at

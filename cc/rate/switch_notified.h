@@ -1,11 +1,11 @@
-// A rate that switches cut: the reactive generation with the switch in it.
+// A reactive rate control whose cuts come from switches.
 //
 // The cut is the reaction point of quantised congestion notification (IEEE 802.1Qau-2010; Alizadeh
 // et al., "Data center transport mechanisms: congestion control theory and IEEE standardization",
 // Allerton 2008): a switch samples packets in a long or growing queue and tells their source, in 6
 // bits, how congested it is; the source cuts by that much of its rate, half of it at most, and
-// recovers by QCN's stages, which DCQCN shares (recovery.h). It hears nothing of the receiver: no
-// CNPs, acknowledgements, losses or timeouts.
+// recovers by QCN's stages, which DCQCN shares (recovery.h). It ignores the receiver: CNPs,
+// acknowledgements, losses and timeouts.
 //
 // Implemented: the cut, fast recovery, active and hyper-active increase by timer and byte counter.
 // Not implemented: halved timer and byte counter in active increase, their jitter, the release of

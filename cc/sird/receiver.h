@@ -1,7 +1,7 @@
-// SIRD's receiver (sird.h): one per port and class. Credit for one GRANT after the other, at a
-// little less than line rate, to the senders in turns (or the one with the least remaining demand
-// first), as long as the bucket B and the sender's SB have room. A bucket has room while it is not
-// full: the last GRANT may exceed it by less than its own size.
+// SIRD's receiver (sird.h): one per port and class. It grants credit at a little less than line
+// rate, to the senders in turns (or to the one with the least remaining demand first), as long as
+// the bucket B and the sender's SB have room. A bucket has room while it is not full: the last
+// GRANT may exceed it by less than its own size.
 //
 // Each sender's SB is the smaller of two, moved once per window (SB bytes arrived, a round trip at
 // least) by the share of it that was marked: by the sender's csn, and by CE marks. alpha <- (1-g)
@@ -39,7 +39,7 @@ class SirdReceiver final : public GrantReceiver {
     Loop host;                          // SBsender
     Loop net;                           // SBnet
     std::uint64_t congested_bytes = 0;  // of this window, arrived while csn was set
-    std::uint64_t looked_at = 0;        // arrived at the last scan
+    std::uint64_t looked_at = 0;        // bytes that had arrived at the last scan
   };
 
   void share(std::int64_t now) override;
@@ -54,7 +54,7 @@ class SirdReceiver final : public GrantReceiver {
 
   SirdParams params_;
   std::vector<Sender> senders_;     // by peer
-  std::uint32_t turn_ = 0;          // place in the list after who was granted last
+  std::uint32_t turn_ = 0;          // place in the list after the sender granted last
   std::int64_t next_ps_ = 0;        // when the next GRANT may go
   std::int64_t blocked_until_ = 0;  // ns; no look before that
 };

@@ -29,7 +29,7 @@ constexpr ParamSpec kSirdSpecs[] = {
      "credit goes to the sender with the least remaining demand; 0: in turns",
      "NSDI'25: a policy of the receiver, both are evaluated"},
     {"reclaim", "us", 200, 10, 1'000'000, true,
-     "bytes that were sent and have not come for so long count as arrived", "own"},
+     "bytes sent that have not arrived after this time count as arrived", "own"},
     {"probe_limit", "REQUESTs", 8, 1, 64, true,
      "REQUESTs without an answer before the fallback algorithm takes over", "own, as cadence"},
     {"probe_max", "us", 1000, 10, 1'000'000, true, "longest interval of REQUESTs",

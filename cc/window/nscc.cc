@@ -38,7 +38,7 @@ constexpr ParamSpec kNsccSpecs[] = {
     {"quick_gate", "count", 3, 0, 20, true,
      "quick adapt: only if less than the largest window / 2^this was delivered", "UE _qa_gate"},
     {"quick_threshold", "1", 4, 1, 1000, true,
-     "quick adapt: a queueing delay of so many targets asks for it", "UE _qa_threshold"},
+     "quick adapt: triggered by a queueing delay of so many targets", "UE _qa_threshold"},
     {"adjust_packets", "packets", 8, 0.1, 1000, true,
      "gathered increases take effect after so many, or after a round trip",
      "UE _adjust_bytes_threshold"},

@@ -75,12 +75,10 @@ enum class Better : std::uint8_t { higher, lower, neither };
 enum class Compare : std::uint8_t { ratio, difference };
 
 // The role of a comparison.
-//   primary      decides. A scenario has one: the first primary metric of the table that applies to
-//   it
-//                (the time to the first token where a job has requests, else the time of a job,
-//                else collective efficiency where there is a collective, else the p99 slowdown of
-//                small messages). A primary metric that is not a scenario's primary is exploratory
-//                there.
+//   primary      decides. A scenario has one: the first primary metric of the table that applies
+//                (the time to the first token if a job has requests, else the time of a job, else
+//                collective efficiency if there is a collective, else the p99 slowdown of small
+//                messages). Other primary metrics of the table are exploratory there.
 //   guardrail    must not get worse; tested one-sided at 1 %.
 //   exploratory  everything else; false discoveries controlled over the whole experiment.
 //   description  printed, never tested.

@@ -23,12 +23,12 @@ struct Course {
   static constexpr std::size_t kPoints = 128;
   double interval_us = 0;  // the last one ends at end_us
   double end_us = 0;
-  std::vector<std::uint64_t> queue_bytes;  // in the fullest switch port, greatest of the looks
+  std::vector<std::uint64_t> queue_bytes;  // in the fullest switch port, greatest sample
   std::vector<double> rate_gbps;           // payload, all hosts
   std::vector<double> paused_us;           // summed over ports and classes; empty: never
 };
 Course course_of(const experiment::TimeSeries& series);
-// As the member `course` of the object that is open.
+// Writes `course` as a member of the JSON object that is open.
 void write_course(experiment::JsonWriter& json, const Course& course);
 
 struct Run {
@@ -37,19 +37,19 @@ struct Run {
   std::uint32_t repetition = 0;
   std::uint64_t seed = 0;
   experiment::RunStatus status = experiment::RunStatus::ok;
-  std::string reason;  // of what is not ok
+  std::string reason;  // why `status` is not ok
   std::uint64_t messages = 0;
   std::uint64_t trace_hash = 0;
-  Measures measures;  // rounded as files keep them: a run that was read back is the run
+  Measures measures;  // rounded as in files, so that a run read back is equal
   Course course;      // of repetition 0
 };
 
-// Rounds measures and course to what text keeps.
+// Rounds measures and course to the digits that files have.
 void round_run(Run& run);
 
 // One line of JSON without its end.
 std::string run_line(const Run& run);
-// None for what is no run.
+// Nothing if the line is not a run.
 std::optional<Run> parse_run_line(std::string_view line);
 
 struct Summary {
@@ -62,7 +62,7 @@ struct Summary {
 
 struct Cell {
   experiment::RunStatus status = experiment::RunStatus::ok;  // the worst of its runs
-  std::string reason;                                        // of the first such
+  std::string reason;                                        // of the first run with that status
   std::uint64_t messages = 0;                                // of repetition 0
   std::vector<std::uint64_t> trace_hashes;                   // by repetition
   std::array<Summary, kMeasures> measures;

@@ -244,10 +244,9 @@ std::string format_league(const Results& results) {
   out += standing_lines(plan, "edge only", results.standings.edge, width);
   out += standing_lines(plan, "with switches", results.standings.switches, width);
   return out +
-         "\nUndominated is not best: who sends little keeps queues short, and nobody beats that. "
-         "Read "
-         "it with\nefficiency and p99 slowdown beside it. (The last three columns: geometric means "
-         "of the ratio to the best\nof the kind.)\n";
+         "\nUndominated is not best: an entry that sends little keeps queues short and is hard to "
+         "dominate.\nRead efficiency and p99 slowdown, too. (The last three columns: geometric "
+         "means of the ratio to the\nbest of the kind.)\n";
 }
 
 }  // namespace paceline::league

@@ -1,4 +1,4 @@
-// Runs as lines of JSON.
+// Writes and reads runs as lines of JSON.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ double number_or_nan(const Json& value) {
   return value.is_number() ? value.get<double>() : Summary::kNone;
 }
 
-// Every get below is of a member whose type was checked, or is inside the try of parse_run_line.
+// Called inside the try block of parse_run_line: members may be missing or have a wrong type.
 Course read_course(const Json& object) {
   Course course;
   course.interval_us = object.at("interval_us").get<double>();
@@ -99,7 +99,7 @@ std::optional<Run> parse_run_line(std::string_view line) {
     }
     if (root.contains("course")) run.course = read_course(root.at("course"));
     return run;
-  } catch (const std::exception&) {  // of another version, or not ours: run again
+  } catch (const std::exception&) {  // another version or program wrote it: the run is repeated
     return std::nullopt;
   }
 }

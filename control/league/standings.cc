@@ -15,7 +15,8 @@ bool rankable(const Cell& cell) {
                                          [&](Measure m) { return std::isnan(cell[m].mean); });
 }
 
-// How much better a is than b: above 1 better, for either direction.
+// How many times better `a` is than `b`: above 1 if `a` is better, for measures of either
+// direction.
 double advantage(const Plan& plan, const Cell& a, const Cell& b, Measure measure) {
   const double least = measure == Measure::queue_max_bytes
                            ? std::max(1.0, static_cast<double>(plan.queue_floor_bytes))
@@ -25,7 +26,7 @@ double advantage(const Plan& plan, const Cell& a, const Cell& b, Measure measure
   return spec_of(measure).better == experiment::Better::higher ? x / y : y / x;
 }
 
-// Ranks of `entries` in one scenario: the undominated leave, then those that are undominated then.
+// Ranks `entries` in one scenario: 1 for the undominated, 2 for those undominated in the rest, ...
 void rank_scenario(const Plan& plan, const std::vector<Cell>& cells, std::size_t scenario,
                    const std::vector<std::uint32_t>& entries, std::vector<Place>& places) {
   const auto cell = [&](std::uint32_t e) -> const Cell& { return cells[plan.cell(scenario, e)]; };
@@ -50,7 +51,7 @@ void rank_scenario(const Plan& plan, const std::vector<Cell>& cells, std::size_t
     for (const std::uint32_t e : left) {
       if (!beaten(e)) front.push_back(e);
     }
-    // With a margin, dominance could run in a circle; those in it share a rank.
+    // Because of the margin, entries can dominate one another in a circle; these share a rank.
     if (front.empty()) front = left;
     for (const std::uint32_t e : front) places[plan.cell(scenario, e)].rank = rank;
     std::erase_if(left, [&](std::uint32_t e) {
@@ -59,7 +60,7 @@ void rank_scenario(const Plan& plan, const std::vector<Cell>& cells, std::size_t
   }
 }
 
-// The geometric mean over ranked scenarios of the entry's value over the best of its kind.
+// Geometric mean, over the scenarios that rank the entry, of its value divided by its kind's best.
 double against_best(const Plan& plan, const std::vector<Cell>& cells,
                     const std::vector<Place>& places, const std::vector<std::uint32_t>& kind,
                     std::uint32_t entry, Measure measure) {

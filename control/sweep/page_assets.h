@@ -1,4 +1,4 @@
-// Texts of control/sweep/page and what it draws with, put into the program when it is built.
+// Style and scripts of control/sweep/page, which the build puts into the program.
 #pragma once
 
 #include <string_view>

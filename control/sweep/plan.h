@@ -1,14 +1,14 @@
-// A sweep as a file describes it: a scenario, and in its table [sweep] which keys take which
-// values.
+// The plan of a sweep. Its file is a scenario with a table [sweep], which says which keys take
+// which values.
 //
 //   [sweep]
-//   repetitions = 3        of every point, each with a seed of its own that all points share
+//   repetitions = 3        of every point; repetition i has the same seed at all points
 //   [sweep.grid]           KEY = [VALUE, ...]: every combination
 //   [sweep.latin]          points = N, KEY = "LOW:HIGH" or "LOW:HIGH log": a Latin hypercube
 //   [[sweep.list]]         KEY = VALUE, ...: one row
 //
-// Keys are those of `--set`. Where several of grid, latin and list are given, every combination of
-// theirs is a point. Points are made when they are asked for: a sweep of a million takes no memory.
+// Keys are those of `--set`. If several of grid, latin and list are given, every combination of
+// their rows is a point. Points are made on request, so that a million of them take no memory.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace paceline::sweep {
 inline constexpr std::size_t kMostPoints = 10'000'000;
 inline constexpr std::uint32_t kMostRepetitions = 10'000;
 
-// A value as `--set` takes it, "200kB", and with its place in the file.
+// A value as `--set` takes it, "200kB", and the same with its place in the file.
 struct Value {
   std::string word;
   config::TomlNode node;
@@ -37,7 +37,7 @@ struct GridAxis {
 struct LatinAxis {
   std::string key;
   config::Where where;
-  std::vector<std::string> words;  // one a point
+  std::vector<std::string> words;  // one per point
 };
 struct ListValue {
   std::string key;
@@ -48,7 +48,7 @@ struct ListValue {
 struct Setting {
   std::string_view key;
   std::string_view word;
-  const config::TomlNode* node;  // null: to be made of the word
+  const config::TomlNode* node;  // null: parse `word`
   const config::Where* where;
 };
 
@@ -65,7 +65,7 @@ struct Plan {
   std::vector<LatinAxis> latin;
   std::size_t latin_points = 1;
   std::vector<std::vector<ListValue>> list;  // rows
-  std::vector<std::string> keys;             // that are swept: columns of the results
+  std::vector<std::string> keys;             // swept ones: columns of the results
 
   std::size_t points() const;
   // The settings of a point, in the order of `keys`; a key that a row of the list does not have is

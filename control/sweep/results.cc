@@ -21,7 +21,7 @@ using experiment::MetricSpec;
 using experiment::RunStatus;
 
 constexpr double kConfidence = 0.95;
-constexpr std::size_t kPiece = 1 << 16;  // bytes after which a text is written
+constexpr std::size_t kPiece = 1 << 16;  // text is written in pieces of about so many bytes
 
 void write_head(JsonWriter& json, const Results& results, const std::vector<Metric>& metrics) {
   const Plan& plan = results.plan;
@@ -102,7 +102,7 @@ void write_point(JsonWriter& json, const Results& results, std::size_t point,
   json.end_object();
 }
 
-// RFC 4180: quoted where it has to be.
+// RFC 4180: quoted only if needed.
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
@@ -113,7 +113,7 @@ std::string csv_field(std::string_view text) {
   return out + "\"";
 }
 
-// With its unit, to three digits: "1.21 MB", "-".
+// To three digits, with the unit: "1.21 MB"; "-" for NaN.
 std::string value_words(double value, const MetricSpec& spec) {
   if (std::isnan(value)) return "-";
   const experiment::DisplayUnit unit = experiment::display_unit(spec.unit, std::abs(value));

@@ -19,7 +19,7 @@ namespace paceline::sweep {
 inline constexpr std::uint32_t kSweepSchema = 1;
 inline constexpr std::string_view kSweepKind = "paceline sweep";
 
-// Of one run what results keep: half a kilobyte.
+// The part of a run's result that is kept: half a kilobyte.
 struct Run {
   experiment::MetricValues metrics;
   std::uint64_t messages = 0;
@@ -40,7 +40,8 @@ struct Results {
   }
 };
 
-// Mean over the repetitions that are ok, and Student's interval at 95 %; NaN where there is none.
+// Mean and Student's interval at 95 % over the repetitions that are ok; unfinished ones count, too,
+// if the metric does not need completion. NaN: without a repetition; the interval without two.
 struct PointValue {
   double mean = 0;
   double low = 0;
@@ -48,17 +49,17 @@ struct PointValue {
 };
 PointValue value_of(const Results& results, std::size_t point, experiment::Metric metric);
 
-// Those that apply to one of the runs, in the order of the metric table.
+// The metrics that apply to at least one run, in the order of the metric table.
 std::vector<experiment::Metric> metrics_of(const Results& results);
-// Of those the ones that a brief table has.
+// The subset of metrics_of() that brief tables show.
 std::vector<experiment::Metric> headlines_of(const Results& results);
 
-// Texts of a million runs come in pieces.
+// Takes a text piece by piece: the text of a million runs is never in memory as a whole.
 using Write = std::function<void(std::string_view)>;
 void write_json(const Results& results, const Write& write);
 void write_csv(const Results& results, const Write& write);
 
-// The terminal's table: keys and headlines; of a point the means, with their units.
+// The terminal's table. Columns: keys and headline metrics. A row: a point's means with units.
 std::vector<std::string> table_columns(const Results& results);
 std::vector<std::string> table_row(const Results& results, std::size_t point);
 

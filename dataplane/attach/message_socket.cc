@@ -158,7 +158,7 @@ Descriptor listen_socket(const std::string& path, unsigned mode) {
       errno = EADDRINUSE;
       return {};
     }
-    // Nobody answers: what is left is the file of a service that was killed.
+    // No service answers: the file is left from a service that was killed.
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
   }

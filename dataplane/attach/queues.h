@@ -90,7 +90,8 @@ struct ReceiveSlot {
 static_assert(sizeof(ReceiveSlot) == 16);
 
 // Memory of one work queue: this header, and the slots right behind it. For a queue pair the send
-// queue comes first and the receive queue, if it has one of its own, at QueuePairLayout::receive.
+// queue comes first and the receive queue, if it has one of its own, at
+// CreateQpReply::receive_offset.
 struct WorkQueueHeader {
   SharedIndex tail;  // the program's: one past the newest request
   // Written by the service: one past the newest slot that it has copied out. Shared receive queue:

@@ -51,7 +51,7 @@ struct FaultKindInfo {
   FaultKind kind = FaultKind::slow_rank;
   std::string_view name{};
   FaultTarget target = FaultTarget::rank;
-  // Of the severity; most = 0: the kind has none.
+  // Range and default of the severity; most = 0: the kind has none.
   double least = 0;
   double most = 0;
   double usual = 0;
@@ -81,8 +81,8 @@ std::string severity_error(const FaultKindInfo& kind, double severity);
 // connection take one.
 std::string_view lacking(const FaultKindInfo& kind, const FabricConfig& fabric, bool one_path);
 
-// Why a kind cannot have these links as its target, the first of which is a host's or not; empty:
-// it can. Of kinds whose target is no rank.
+// The reason why a kind cannot have these links as its target, or an empty text. `of_host`: the
+// first link is a host's. Not for kinds whose target is a rank.
 std::string target_error(const FaultKindInfo& kind, std::string_view target, std::size_t links,
                          bool of_host);
 

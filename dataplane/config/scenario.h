@@ -234,7 +234,7 @@ struct InferenceConfig {
 
 // A job: ranks that compute and communicate, one rank a NIC.
 struct JobConfig {
-  // Of the file: "simai" | "goal" | "chakra" | "inference"; or "model"
+  // Format of the file: "simai" | "goal" | "chakra" | "inference"; or "model"
   std::string format = "collective";
   TrainingConfig model;
   InferenceConfig inference;

@@ -7,8 +7,8 @@ namespace paceline {
 
 namespace {
 
-// Of an Ethernet frame without VLAN tags: the low halves of the addresses, which tell peers apart,
-// and the UDP source port.
+// Fields of an Ethernet frame without VLAN tags: the low halves of the addresses, which tell peers
+// apart, and the UDP source port.
 constexpr std::size_t kEtherTypeAt = 12;
 constexpr std::uint16_t kIpv4 = 0x0800;
 constexpr std::size_t kSourceAt = 14 + 14;       // of IPv4
@@ -63,8 +63,8 @@ bool BondedPort::usable(std::size_t port, std::uint8_t traffic_class) const {
   return ports_[port]->links_up() != 0 && ports_[port]->tx_ready_at(traffic_class) != kNever;
 }
 
-// The port of `among` (bit p: port p), or else of all, that takes a packet first; count_ when all
-// are down or paused. Of several the next one behind `last`.
+// The port of `among` (bit p: port p), or else of all, that takes a packet first; if several do,
+// the next one after `last`; count_ if all are down or paused.
 std::size_t BondedPort::free_first(std::uint8_t traffic_class, Picos now, std::uint8_t among,
                                    std::size_t last) const {
   std::size_t best = count_;

@@ -50,7 +50,7 @@ struct PauseCounter {
 // pause frames is ignored.
 std::optional<PauseCounter> pause_counter(std::string_view name);
 
-// Those of a device that add up: no part where the whole is counted, too.
+// Pause counters of a device that may be added up: if it counts a whole, no parts of that.
 struct PauseCounterPlace {
   std::uint64_t index = 0;  // in the names
   PauseCounter counts{};

@@ -134,9 +134,9 @@ struct QueuePairRecord {
   std::int64_t one_way_there_ns = 0;
   std::int64_t one_way_back_ns = 0;
 };
-// Size of a record of minor 0 and 1.
+// Size of a record of minor versions 0 and 1.
 inline constexpr std::size_t kQueuePairRecordBytes1 = offsetof(QueuePairRecord, source_port);
-// Of minor 2.
+// Size of a record of minor version 2.
 inline constexpr std::size_t kQueuePairRecordBytes2 = offsetof(QueuePairRecord, one_way_there_ns);
 static_assert(std::is_trivially_copyable_v<QueuePairRecord> && sizeof(QueuePairRecord) % 8 == 0);
 

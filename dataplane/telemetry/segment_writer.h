@@ -42,18 +42,18 @@ class SegmentWriter {
   std::size_t nics() const { return header_.nics; }
   std::size_t records() const { return header_.records; }
 
-  // Of a cluster, the first, the second, ...: `messages` are written as far as `sizes` says.
+  // Figures of one cluster. Only the sizes in `sizes` of `messages` are written.
   struct Cluster {
     ClusterFigures figures{};
     const MessagesBySize* messages = nullptr;
     unsigned sizes = kAllSizes;
   };
-  // `body.sequence` means nothing. Of `messages` only the sizes in `sizes` are written. As many
-  // clusters as body.clusters says, kMostClusters at most.
+  // Ignores `body.sequence`. Writes only the sizes in `sizes` of `messages`, and the first
+  // body.clusters clusters, kMostClusters at most.
   void write(std::size_t nic, const NicBody& body, const NicValues& values,
              const MessagesBySize& messages, unsigned sizes = kAllSizes,
              std::span<const Cluster> clusters = {}) const;
-  // `record.sequence` means nothing.
+  // Ignores `record.sequence`.
   void write_record(std::size_t nic, std::size_t index, const QueuePairRecord& record) const;
   // The number of the queue pair in it, 0: it is empty.
   std::uint32_t number_in(std::size_t nic, std::size_t index) const;

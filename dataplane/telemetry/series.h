@@ -22,7 +22,7 @@ struct Series {
   std::string_view meaning;  // one line for the reference
 };
 
-// Those that are not counters of the engine, in the order of the table.
+// Series that are not counters of the engine, in the order of the table.
 enum class NicSeries : std::uint8_t {
   malformed,
   limited_application_ns,  // and the other cc::Limiter in their order

@@ -101,7 +101,7 @@ def plugin(host):
     check(code == 2 and "not in a folder of service.plugin_folders" in errors, f"elsewhere: {errors}")
     os.chmod(path, 0o666)
     code, _, errors = params(host, "set", "--algorithm", f"plugin:{path}", "--why", "try")
-    check(code == 2 and "others may write it" in errors, f"writable by all: {errors}")
+    check(code == 2 and "is writable by others" in errors, f"writable by all: {errors}")
     os.chmod(path, 0o644)
     # Relative to where the operator is.
     code, text, errors = params(host, "set", "--algorithm", "plugin:plugins/aimd.so",

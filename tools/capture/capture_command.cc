@@ -195,26 +195,27 @@ void add_capture_command(CLI::App& app, int& exit_code) {
   command->add_option("--packets", options->packets, "stop after so many frames")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  command->add_option("--limit", options->limit, "stop before the file is larger (default: 256MB)")
+  command->add_option("--limit", options->limit, "most bytes of the file (default: 256MB)")
       ->type_name("SIZE");
   command
       ->add_option("--snap", options->snap,
-                   "of a NIC: keep so many bytes of each frame (default: all)")
+                   "with --nic: keep so many bytes of each frame (default: all)")
       ->type_name("N")
       ->check(CLI::Range(kLeastCaptureSnap, kMostCaptureSnap));
   command
       ->add_option("--ring", options->ring,
-                   "of a NIC: room for frames on their way to the file (default: 32MiB)")
+                   "with --nic: buffer for frames on their way to the file (default: 32MiB)")
       ->type_name("SIZE");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
-      "A NIC of a running service is captured both ways, frames that are dropped at it with the\n"
-      "reason in a comment, while its programs run on: nothing is lost or waits for it, and what\n"
-      "comes faster than it can be written is counted as missed.\n"
-      "A port by --testbed and --port is opened by this command, which takes what it receives:\n"
-      "it captures a link with nobody else on it, or a mirror of one (promiscuous = true in the\n"
-      "testbed file). Times are the moments at which a burst was taken from the device; what the\n"
-      "device dropped is in the statistics at the file's end. Links of an emulated fabric are\n"
+      "With --nic it captures a NIC of a running service in both directions; frames dropped at "
+      "the\n"
+      "NIC have the reason in a comment. Programs run on: the capture delays and drops nothing.\n"
+      "Frames that come faster than they can be written are counted as missed.\n"
+      "With --testbed and --port this command opens a port itself and consumes what it receives:\n"
+      "use it on a link without other receivers, or on a mirror port (promiscuous = true in the\n"
+      "testbed file). A frame's time is when its burst was taken from the device. Frames that the\n"
+      "device dropped are in the statistics at the file's end. Links of an emulated fabric are\n"
       "captured by\n"
       "  paceline emulate SCENARIO --capture host0.pcapng\n"
       "Examples:\n"

@@ -230,7 +230,8 @@ void add_ci_command(CLI::App& app, int& exit_code) {
   command->add_option("--testbed", options->testbed, "testbed file")
       ->type_name("FILE.toml")
       ->capture_default_str();
-  command->add_option("--hosts", options->hosts, "emulated hosts: h0, h1, ... (the file's)")
+  command
+      ->add_option("--hosts", options->hosts, "emulated hosts: h0, h1, ... (default: the file's)")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
   command
@@ -260,10 +261,9 @@ void add_ci_command(CLI::App& app, int& exit_code) {
   command->add_option("COMMAND", options->command, "the command and its arguments, after --");
   command->positionals_at_end();
   command->footer(
-      "Starts emulated hosts, runs the command with the verbs library in place (so does all that "
-      "it\n"
-      "starts), ends both and everything the command left running. Needs no root. Several may run\n"
-      "at a time. In the command, PACELINE_NIC=h1 or `paceline exec --nic h1` chooses a NIC, and\n"
+      "Starts emulated hosts, runs the command and the programs that it starts with the verbs\n"
+      "library in place, and ends all of them. Needs no root. Several may run at a time. In the\n"
+      "command, PACELINE_NIC=h1 or `paceline exec --nic h1` chooses a NIC, and\n"
       "`paceline testbed fault --socket $PACELINE_SOCKET h1 loss=0.01` disturbs it.\n"
       "Examples:\n"
       "  paceline ci -- ctest --test-dir build\n"

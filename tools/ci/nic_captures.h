@@ -1,4 +1,4 @@
-// A capture of each of some NICs of a service, each by a process of its own (`paceline capture`).
+// Captures NICs of a service, each by a process of its own (`paceline capture`).
 #pragma once
 
 #include <sys/types.h>
@@ -16,18 +16,18 @@ class NicCaptures {
   NicCaptures(const NicCaptures&) = delete;
   NicCaptures& operator=(const NicCaptures&) = delete;
 
-  // Into `folder`/NIC.pcapng. Frames are captured from the return on. Why not, or an empty text.
+  // Captures into `folder`/NIC.pcapng, from its return on. Returns an error, or an empty text.
   std::string begin(const std::string& socket, const std::string& folder,
                     std::span<const std::string> nics);
   std::vector<pid_t> processes() const;
-  // Ends them and waits until the files are whole. Returns what they said.
+  // Ends the captures and waits until the files are complete. Returns their error messages.
   std::string end();
 
  private:
   struct Capture {
     std::string nic;
     pid_t process = 0;
-    int said = -1;  // what it says on its standard error
+    int said = -1;  // reads its standard error
   };
   std::string begin_one(const std::string& socket, const std::string& folder,
                         const std::string& nic);

@@ -1,5 +1,5 @@
-// A command with all that it starts, from its start until no process of it is left: what a command
-// leaves behind would hold the pipes of a CI job open, and the job with them.
+// Runs a command and waits until none of the processes that it started is left: a process left
+// behind would hold the pipes of a CI job open, and so the job.
 #pragma once
 
 #include <sys/types.h>
@@ -14,11 +14,11 @@
 namespace paceline::tools {
 
 struct CommandEnd {
-  int exit_code = 0;  // as a shell has it: 128 + N after signal N
+  int exit_code = 0;  // as in a shell: 128 + N after signal N
   bool timed_out = false;
   bool stopped = false;       // this process was told to end
-  bool needed_ended = false;  // before the command had: the service
-  std::size_t left = 0;       // processes that it had left behind, and that were ended
+  bool needed_ended = false;  // the process of end_with() ended before the command
+  std::size_t left = 0;       // processes that the command left behind, and that were ended
 };
 
 class SupervisedCommand {
@@ -29,10 +29,10 @@ class SupervisedCommand {
   SupervisedCommand(const SupervisedCommand&) = delete;
   SupervisedCommand& operator=(const SupervisedCommand&) = delete;
 
-  // A child of this process that is no part of the command.
+  // `process`: a child of this process that does not belong to the command.
   void spare(pid_t process) { spared_.insert(process); }
-  // The command is ended when this child of this process has ended. Its parent still has to wait
-  // for it.
+  // Ends the command when `process`, a child of this process, has ended. The caller still has to
+  // wait for that child.
   void end_with(pid_t process) {
     spare(process);
     needed_ = process;
@@ -56,17 +56,17 @@ class SupervisedCommand {
   sigset_t before_{};
   std::set<pid_t> spared_;
   pid_t needed_ = 0;
-  std::set<pid_t> told_;  // have been asked to end
+  std::set<pid_t> told_;  // processes that were asked to end
   pid_t command_ = 0;     // 0: has ended
-  int ending_ = 0;        // the signal that asks them; 0: nobody is asked
+  int ending_ = 0;        // the signal that asks processes to end; 0: none yet
   std::optional<Clock::time_point> timeout_at_;
-  std::optional<Clock::time_point> ask_at_;  // those who are left
+  std::optional<Clock::time_point> ask_at_;  // when the processes left are asked to end
   std::optional<Clock::time_point> kill_at_;
   CommandEnd end_;
 };
 
-// In a child, before it becomes a program: it gets this signal when its parent has ended, and has
-// no signals blocked. False: the parent has ended already.
+// Call it in a child before exec: the child gets signal `number` when its parent ends, and blocks
+// no signals. False: the parent has ended already.
 bool end_with_parent(pid_t parent, int number);
 
 }  // namespace paceline::tools

@@ -239,7 +239,7 @@ void add_bench(CLI::App& parent, int& exit_code) {
       ->check(CLI::Range(2U, 1U << 30));
   command
       ->add_option("--iterations", options->iterations,
-                   "of each, after one that is not counted (default: 4)")
+                   "runs of each, after a warm-up run (default: 4)")
       ->type_name("N")
       ->check(CLI::Range(1U, 100'000U));
   add_testbed_options(*command, *options);

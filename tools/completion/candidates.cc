@@ -59,7 +59,7 @@ void offer_values(const CLI::Option& option, Candidates& out) {
   }
 }
 
-// Of the words before the last one: which command they lead to, and what it still awaits.
+// The command that the words before the last one lead to, and what it still awaits.
 struct CommandWalk {
   const CLI::App* app = nullptr;
   const CLI::Option* value_of = nullptr;

@@ -1,5 +1,5 @@
-// What may come next on the command line of `paceline`, read from the options that the commands
-// have declared.
+// Candidates for the next word on the command line of `paceline`, from the options that the
+// commands have declared.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Candidates {
   std::optional<std::size_t> program;
 };
 
-// `words`: those behind "paceline"; the last one is being typed, and may be empty.
+// `words`: those after "paceline". The last one is being typed, and may be empty.
 Candidates find_candidates(const CLI::App& app, std::span<const std::string> words);
 
 }  // namespace paceline::tools

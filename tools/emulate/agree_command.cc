@@ -232,11 +232,11 @@ void add_agree_command(CLI::App& app, int& exit_code) {
       ->type_name("TIME");
   command
       ->add_option("--warm-up", options->warm_up,
-                   "leave out the windows of so long at the start (default: 250ms)")
+                   "leave out windows in this time at the start (default: 250ms)")
       ->type_name("TIME");
   command
       ->add_option("--on-stop", options->on_stop,
-                   "when the host does not let us run: run-on (default) or hold the world's clock; "
+                   "when the host stops this process: run-on (default) or hold the world's clock; "
                    "see paceline emulate --help")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"run-on", "hold"}));
@@ -245,19 +245,18 @@ void add_agree_command(CLI::App& app, int& exit_code) {
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
       "Every scenario runs under every arm, once in virtual time and once under this machine's\n"
-      "clock: the same file, engines, switches and seed. Of both, the depth of the queues and the\n"
-      "rate of every sender are looked at 64 times a window. A window in which the host stopped "
-      "us\n"
-      "for more than 100 us is left out and counted (with --on-stop hold there is none). They "
-      "agree when the medians over the other\n"
-      "windows, of the queue, of a sender's rate and of the rate of all, are within 10 %; a\n"
-      "queue always by what takes 2 % of the unloaded round trip to send, or a packet of each "
-      "sender.\n"
-      "A run lasts as long as the scenario's duration. With a core of its own it is closest:\n"
+      "clock: the same file, engines, switches and seed. In both runs the depth of the queues and\n"
+      "the rate of every sender are sampled 64 times a window. A window in which the host stopped\n"
+      "this process for more than 100 us is left out and counted (none with --on-stop hold). The\n"
+      "runs agree if the medians over the other windows, of the queue, of each sender's rate and "
+      "of\n"
+      "the rate of all, are within 10 %. For a queue, a difference of 2 % of the unloaded round\n"
+      "trip's bytes, or of a packet of each sender, is always allowed.\n"
+      "A run lasts as long as the scenario's duration. It is closest with a core of its own:\n"
       "  chrt -f 50 paceline agree configs/experiments/real-time.toml\n"
       "  paceline agree configs/experiments/real-time.toml --on-stop hold --out agree.json\n"
       "Exit status: 0 they agree, 1 they differ or a run failed, 2 bad input, 3 the host stopped\n"
-      "us too often to say, 130 interrupted.");
+      "the process too often for a verdict, 130 interrupted.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -87,7 +87,7 @@ int run(const EmulateOptions& options) {
   }
   const config::Scenario& scenario = prepared.value.scenario;
   if (!options.job_out.empty() && scenario.workload.kind != "job") {
-    return report_errors({"--job-out: the workload is no job"});
+    return report_errors({"--job-out: the workload is not a job"});
   }
   CaptureFiles captures;
   if (const auto errors = captures.open(scenario, prepared.value.inputs.numbers, options.captures);
@@ -192,26 +192,25 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       ->type_name("FILE.csv");
   command
       ->add_option("--job-out", options->job_out,
-                   "of a job: write what each rank did when, for Perfetto and chrome://tracing")
+                   "write a timeline of each rank of a job, for Perfetto and chrome://tracing")
       ->type_name("FILE.json");
   options->captures.add_to(*command);
   command
       ->add_option("--threads", options->threads,
-                   "share the run between N threads (default: 1); the results are the same, and "
-                   "from some hundred hosts on it takes less time. A run that cannot be shared "
-                   "(--capture, --series-out, max_hops, one switch) says so and takes one thread")
+                   "run on N threads (default: 1), with the same results; faster from some hundred "
+                   "hosts on. A run that needs one thread (--capture, --series-out, max_hops, one "
+                   "switch) says so and takes one")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxThreads));
   CLI::Option* real_time = command->add_flag(
       "--real-time", options->real_time,
       "run under this machine's clock instead of virtual time, on one thread: engines and "
-      "applications act when they are really polled; prints how late that was and whether the "
-      "results are to be believed. Some Gb/s in all and round trips of some 100 us are what a "
-      "core can time");
+      "applications act when they are polled. Prints how late they were, and whether the results "
+      "can be trusted. One core can time a few Gb/s in all, at round trips of some 100 us");
   command
       ->add_option("--on-stop", options->on_stop,
-                   "when the host does not let us run for more than 100 us: run-on, as a clock "
-                   "does (default), or hold the world's clock, so that nobody in it notices")
+                   "when the host stops this process for more than 100 us: run-on, let the world's "
+                   "clock run (default); hold: stop that clock, too")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"run-on", "hold"}))
       ->needs(real_time);

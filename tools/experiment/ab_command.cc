@@ -142,11 +142,12 @@ void add_ab_command(CLI::App& app, int& exit_code) {
   command->add_flag(
       "--no-detail", options->no_detail,
       "record no distributions and time series: a smaller results file, fewer charts");
-  command->add_flag("--all-metrics", options->all_metrics, "print every metric, not the headlines");
+  command->add_flag("--all-metrics", options->all_metrics,
+                    "print every metric, not only the headlines");
   command->add_flag("--markdown", options->markdown, "print Markdown tables");
   command->add_flag("--check", options->check,
                     "check the algorithms' invariants at every step (slow)");
-  options->tasks.add_to(*command, "keep runs here as they finish, and take those that are there");
+  options->tasks.add_to(*command, "keep finished runs in this file, and reuse runs in it");
   command->footer(
       "Every repetition replays the same arrivals under every arm, so differences are paired; the\n"
       "statistics are over repetitions, never over flows (docs/experiments.md). mpirun -n 64 "

@@ -16,7 +16,7 @@ class DetailCollector {
 
   // Whether this run is the one of its scenario and arm whose course is recorded.
   static bool wants_series(std::uint32_t repetition) { return repetition == 0; }
-  // Of one run; its series is empty unless it was recorded.
+  // Adds one run; its series is empty unless it was recorded.
   void add(std::uint32_t scenario, std::uint32_t arm, const experiment::Distribution& distribution,
            experiment::TimeSeries series);
 

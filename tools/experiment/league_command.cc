@@ -162,14 +162,15 @@ void add_league_command(CLI::App& app, int& exit_code) {
                           ->add_option("FILE", options->file,
                                        "the league (TOML; docs/experiments.md has every key)")
                           ->required());
-  command->add_flag("--quick", options->quick, "the small size of every scenario, few repetitions");
-  command->add_option("--only", options->only, "these scenarios, separated by commas")
+  command->add_flag("--quick", options->quick,
+                    "use the small size of every scenario and few repetitions");
+  command->add_option("--only", options->only, "only these scenarios, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...");
-  command->add_option("--entries", options->entries, "these entries, separated by commas")
+  command->add_option("--entries", options->entries, "only these entries, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...");
-  command->add_option("--repetitions", options->repetitions, "instead of the size's")
+  command->add_option("--repetitions", options->repetitions, "instead of those of the size")
       ->type_name("N")
       ->check(CLI::Range(1U, 10'000U));
   command->add_option("--out", options->out, "results as JSON (default: NAME.SIZE.json)")
@@ -186,15 +187,13 @@ void add_league_command(CLI::App& app, int& exit_code) {
                    "write bounds around these results, for --check-bounds")
       ->type_name("FILE.json");
   options->tasks.add_to(
-      *command, "where runs are kept as they finish, and found again (default: NAME.runs.jsonl)");
+      *command, "file of finished runs, which are not run again (default: NAME.runs.jsonl)");
   command->footer(
-      "Every entry meets the same arrivals. An interrupted league goes on where it was: runs are "
-      "kept\n"
-      "under a hash of all that determines them, this program included. Results are the same with "
-      "any\n"
-      "--jobs. docs/experiments.md says how entries are ranked and how to enter another one.\n"
+      "Every entry gets the same arrivals. An interrupted league continues where it was: a run is\n"
+      "kept under a hash of everything that determines it, this program included. Results are the\n"
+      "same with any --jobs. docs/experiments.md says how entries are ranked and how to add one.\n"
       "Many processes and machines share the runs when mpirun starts the command:\n"
-      "mpirun -n 64 paceline league FILE (Open MPI, MPICH; --jobs is then of each).\n"
+      "mpirun -n 64 paceline league FILE (Open MPI, MPICH; --jobs is then per process).\n"
       "Examples:\n"
       "  paceline league configs/league.toml --quick\n"
       "  paceline league configs/league.toml --quick --only incast,ring --entries "

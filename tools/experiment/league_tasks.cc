@@ -82,7 +82,7 @@ league::Run league_run_of(const PreparedScenario& prepared, const ScenarioRun& r
   return out;
 }
 
-// Of each cell a hash of what determines its runs.
+// For each cell a hash of everything that determines its runs.
 std::vector<std::uint64_t> keys_of(const league::Plan& plan) {
   std::vector<std::uint64_t> keys;
   InputKeys inputs;

@@ -47,7 +47,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command =
       app.add_subcommand("report", "make a page of an experiment's results, to read and to send");
-  command->add_option("RESULTS", options->results, "what `paceline ab` wrote with --out (JSON)")
+  command->add_option("RESULTS", options->results, "results file of `paceline ab` (JSON)")
       ->required();
   command
       ->add_option("-o,--out", options->out,
@@ -55,11 +55,12 @@ void add_report_command(CLI::App& app, int& exit_code) {
       ->type_name("FILE.html");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
-      "The page is one file: it opens from disk, asks no network for anything, prints, and holds\n"
-      "the results it was made from. On it: a verdict in words for every scenario, effects with\n"
-      "their intervals, completion times, slowdown by message size, one repetition over time "
-      "(queue,\n"
-      "rate, pauses, CNPs), limits and costs; below every figure its data and the command that\n"
+      "The page is one file: it opens from disk, needs no network, can be printed, and contains "
+      "the\n"
+      "results it was made from. It has a verdict in words for every scenario, effects with their\n"
+      "intervals, completion times, slowdown by message size, one repetition over time (queue,\n"
+      "rate, pauses, CNPs), limits and costs; below every figure are its data and the command "
+      "that\n"
       "repeats it. `paceline ab` writes the same page beside its results.\n"
       "Examples:\n"
       "  paceline ab configs/experiments/first.toml        writes first.results.json and\n"

@@ -63,7 +63,8 @@ std::string experiment_target(const std::string& id, const char* rest = "") {
   return "/v1/experiments/" + daemon::percent_encoded(id) + rest;
 }
 
-// Nobody is asked: a plug-in that the plan names is loaded here, as `paceline cc show` does it.
+// Asks no daemon: loads a plug-in that the plan names into this process, as `paceline cc show`
+// does.
 int plan_experiment(const ExperimentOptions& options) {
   config::AlgorithmCatalogue catalogue;
   const auto load = [&catalogue](const std::string& path) {
@@ -99,7 +100,7 @@ std::string progress_words(const Json& experiment) {
                      progress.value("pairs", 0), estimate_text(estimate));
 }
 
-// Until it is over. Leaving does it no harm: it is the daemon's.
+// Shows progress until the end. The daemon runs the experiment, so leaving does no harm.
 int follow(const ExperimentOptions& options, const std::string& id) {
   const Interrupt interrupt;
   ProgressLine line(options.quiet || options.daemon.json);
@@ -173,7 +174,7 @@ int run_experiment(const ExperimentOptions& options) {
   return follow(options, id);
 }
 
-// Nothing but a number is asked for at the daemon.
+// Only numbers are sent to the daemon.
 std::vector<std::string> check_number(const std::string& what, const char* otherwise = "") {
   if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) return {};
   return {fmt::format(
@@ -220,7 +221,8 @@ int promote_experiment(const ExperimentOptions& options) {
   if (answer) {
     const Json change = answer->value("change", Json::object());
     show(options, *answer,
-         fmt::format("in force, change {} of the journal; undo it with paceline params revert\n",
+         fmt::format("the candidate is in force by change {} of the journal; undo it with paceline "
+                     "params revert\n",
                      change.value("number", 0)));
   }
   return code;
@@ -235,7 +237,7 @@ int write_page(const std::string& path, const std::string& page) {
   return kExitGood;
 }
 
-// The analysis made again from an experiment's files, wherever they are.
+// Repeats the analysis from an experiment's files, without a daemon.
 int report_of_folder(const ExperimentOptions& options) {
   const auto files = live::read_experiment_folder(options.what, cc::algorithms());
   if (!files.ok()) return report_errors(files.errors);
@@ -304,15 +306,15 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
   take_shipped_files(
       *plan->add_option("FILE", options->what, "the plan: docs/experiments.md, \"Plan file\"")
            ->required());
-  plan->add_flag("--aa", options->aa, "the champion in both arms, as run --aa would do");
-  plan->add_flag("--json", options->daemon.json, "the schedule, as it will be registered");
+  plan->add_flag("--aa", options->aa, "put the champion in both arms, as run --aa does");
+  plan->add_flag("--json", options->daemon.json, "print the schedule as it will be registered");
 
   CLI::App* const run =
       add_experiment_part(*command, "run", "Begin an experiment, and follow it to its end",
                           [options, &exit_code] { exit_code = run_experiment(*options); });
   take_shipped_files(*run->add_option("FILE", options->what, "the plan")->required());
   run->add_flag("--aa", options->aa,
-                "the champion in both arms, for calibration: effects are chance");
+                "put the champion in both arms, for calibration: effects are chance");
   run->add_flag("--promote", options->promote,
                 "on a verdict of \"ship\" put the candidate in force");
   run->add_flag("--detach", options->detach, "begin it and return");
@@ -322,10 +324,10 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
   options->daemon.add_to(*run);
 
   CLI::App* const status = add_experiment_part(
-      *command, "status", "Where an experiment is, and what can be said so far; or all of them",
+      *command, "status", "Show progress and interim results of an experiment, or list all",
       [options, follows, &exit_code] { exit_code = experiment_status(*options, *follows); });
-  status->add_option("ID", options->what, "its number; without it: a line for each");
-  status->add_flag("--follow", *follows, "to its end");
+  status->add_option("ID", options->what, "its number; without it all are listed");
+  status->add_flag("--follow", *follows, "follow it to its end");
   options->daemon.add_to(*status);
 
   CLI::App* const stop =
@@ -336,26 +338,26 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
   options->daemon.add_to(*stop);
 
   CLI::App* const promote =
-      add_experiment_part(*command, "promote", "Put the candidate of one that is over in force",
+      add_experiment_part(*command, "promote", "Put the candidate of a finished one in force",
                           [options, &exit_code] { exit_code = promote_experiment(*options); });
   promote->add_option("ID", options->what, "its number")->required();
   promote->add_flag("--override", options->override_verdict,
-                    "although the verdict is not \"ship\"");
+                    "promote it although the verdict is not \"ship\"");
   say_why(*promote, *options, "the reason, for the journal");
   options->daemon.add_to(*promote);
 
   CLI::App* const report =
-      add_experiment_part(*command, "report", "What was found, with intervals, guards and balance",
+      add_experiment_part(*command, "report", "Print results, with intervals, guards and balance",
                           [options, &exit_code] { exit_code = report_experiment(*options); });
   report
       ->add_option("ID|FOLDER", options->what,
-                   "its number, or its files: then the analysis is made again, without a daemon")
+                   "its number, or the folder of its files: repeats the analysis, without a daemon")
       ->required();
-  report->add_option("--html", options->html, "write it as a page, too")->type_name("FILE");
+  report->add_option("--html", options->html, "also write it as a page")->type_name("FILE");
   options->daemon.add_to(*report);
 
   command->footer(
-      "An evening with it:\n"
+      "Examples, in the order of use:\n"
       "  paceline experiment plan configs/experiments/live-incast.toml\n"
       "  paceline experiment run configs/experiments/live-incast.toml --aa --why \"how much is "
       "chance?\"\n"
@@ -365,11 +367,10 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
       "  paceline params revert --why \"not after all\"\n"
       "\n"
       "The order of the arms is drawn from the plan's seed and registered before the first block.\n"
-      "Looking early does no harm: the interval shown is valid however often one looks. Should "
-      "the\n"
-      "candidate do harm, the service itself goes back within a fraction of a second; it also "
-      "does\n"
-      "when the trial is not renewed. At the end the champion is in force, whatever the result.\n"
+      "The interval shown is valid however often one looks. If the candidate does harm, the\n"
+      "service itself puts the champion back within a fraction of a second; it does so, too, when\n"
+      "the daemon stops renewing the trial. At the end the champion is in force, except after\n"
+      "--promote and a verdict of \"ship\".\n"
       "docs/experiments.md explains the statistics, docs/user-guide.md shows a whole experiment.\n"
       "Exit status: 0 good, 1 no daemon, or the experiment was stopped, tripped a guard or "
       "failed,\n"

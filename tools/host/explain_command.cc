@@ -1,4 +1,4 @@
-// `paceline explain`: what bounded a connection over the last seconds, in words.
+// `paceline explain`: says in words what limited a connection over the last seconds.
 
 #include <algorithm>
 #include <chrono>
@@ -54,13 +54,13 @@ struct SeenPair {
   std::string limiter;
   double sent = 0;   // of payload
   double bytes = 0;  // both ways
-  // Since the look before.
+  // Growth since the previous sample.
   double sent_lately = 0;
   double grown = 0;
 };
 
-// All queue pairs of the NICs, or of the one named; nothing where the daemon refuses, which is
-// said.
+// All queue pairs of the NICs, or of the one named. Nothing, after an error message, if the daemon
+// refuses.
 std::optional<std::vector<SeenPair>> see_pairs(const ExplainOptions& options, int& code) {
   const auto nics = ask_daemon(options.daemon, "GET", "/v1/nics", nullptr, code);
   if (!nics) return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<std::vector<SeenPair>> see_pairs(const ExplainOptions& options, in
   return out;
 }
 
-// "17 and 18 of h0, 21 of h1": the first of them.
+// Lists the first ones: "there are 17, 18 of h0; 21 of h1".
 std::string named_pairs(const std::vector<SeenPair>& pairs) {
   constexpr std::size_t kMostNamed = 16;
   if (pairs.empty()) return "there are none: no program has a connection";
@@ -98,7 +98,7 @@ std::string named_pairs(const std::vector<SeenPair>& pairs) {
                      pairs.size() > kMostNamed ? "; and others" : "");
 }
 
-// The NIC that has the queue pair, where the user named none; else what there is, as an error.
+// The NIC that has the queue pair. Reports an error if none has it, or several have.
 std::string find_nic(const ExplainOptions& options, int& code) {
   const auto pairs = see_pairs(options, code);
   if (!pairs) return {};
@@ -106,7 +106,7 @@ std::string find_nic(const ExplainOptions& options, int& code) {
   for (const SeenPair& pair : *pairs) {
     if (pair.number != options.queue_pair) continue;
     if (!found.empty()) {
-      code = report_errors({fmt::format("queue pair {} is at {} and at {}: say which with --nic",
+      code = report_errors({fmt::format("queue pair {} is on {} and on {}: choose with --nic",
                                         options.queue_pair, found, pair.nic)});
       return {};
     }
@@ -119,8 +119,8 @@ std::string find_nic(const ExplainOptions& options, int& code) {
   return found;
 }
 
-// Busiest queue pairs first. A queue pair is busy if it moved data between two samples of the
-// daemon, one second apart. For a connection it is the sending end, whose limits are explained.
+// Busiest queue pairs first: those that moved the most data between two samples of the daemon, one
+// second apart. Sent bytes count first, because the explanation is about a sender's limits.
 std::optional<std::vector<SeenPair>> by_traffic(const ExplainOptions& options, int& code) {
   auto before = see_pairs(options, code);
   if (!before || before->empty()) return before;
@@ -166,7 +166,7 @@ std::string pairs_text(const std::vector<SeenPair>& pairs) {
   return text;
 }
 
-// Without a number: all queue pairs, and the busiest is explained.
+// Without a number: prints all queue pairs and chooses the busiest.
 bool take_busiest(ExplainOptions& options, int& code) {
   const auto pairs = by_traffic(options, code);
   if (!pairs) return false;
@@ -206,15 +206,15 @@ int explain(ExplainOptions options) {
 
 void add_explain_command(CLI::App& app, int& exit_code) {
   CLI::App* command =
-      app.add_subcommand("explain", "What bounded a connection over the last seconds, in words");
+      app.add_subcommand("explain", "Say in words what limited a connection over the last seconds");
   auto options = std::make_shared<ExplainOptions>();
   command
       ->add_option("QP", options->queue_pair,
                    "number of the queue pair; without it all are listed, and the busiest is "
                    "explained")
       ->check(CLI::Range(1U, 0xFFFFFFU));
-  command->add_option("--nic", options->nic, "this NIC; needed where several have that number");
-  command->add_option("--seconds", options->seconds, "so far back")
+  command->add_option("--nic", options->nic, "its NIC; needed if several have that number");
+  command->add_option("--seconds", options->seconds, "how far back to look")
       ->check(CLI::Range(1.0, 60.0))
       ->capture_default_str();
   options->daemon.add_to(*command);

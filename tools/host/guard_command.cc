@@ -64,18 +64,18 @@ void add_guard_command(CLI::App& app, int& exit_code) {
   CLI::App* const status = command->add_subcommand("status", "limits and trips (the default)");
   options->daemon.add_to(*status);
   CLI::App* const clear =
-      command->add_subcommand("clear", "let trials start again where a trip is latched");
+      command->add_subcommand("clear", "let trials start again on NICs with a latched trip");
   options->daemon.add_to(*clear);
   clear->add_option("--nic", options->nics, "this NIC (repeatable; default: all)")
       ->allow_extra_args(false);
   clear->add_option("--why", options->why, "the reason, for the journal")->required();
   command->footer(
-      "A candidate that trips the guard is taken out of force, and the trip is latched: no trial\n"
-      "starts on that NIC until somebody has looked and cleared it.\n"
+      "When a candidate trips the guard, the champion is put back and the trip is latched: no\n"
+      "trial starts on that NIC until an operator clears the trip.\n"
       "Examples:\n"
       "  paceline guard\n"
       "  paceline guard clear --nic h0 --why \"the plan had the wrong limit\"\n"
-      "Exit status: 0 good, 1 no daemon or it cannot, 2 bad input.");
+      "Exit status: 0 good, 1 no daemon, or it cannot do this, 2 bad input.");
   command->callback([options, command, clear, &exit_code] {
     exit_code = command->got_subcommand(clear) ? clear_guard(*options) : show_guard(*options);
   });

@@ -1,5 +1,5 @@
-// `paceline params`: congestion-control parameters of a running host, through pacelined: who
-// changed what, when and why stays in its journal.
+// `paceline params`: congestion-control parameters of a running host, through pacelined. Its
+// journal records who changed what, when and why.
 
 #include <filesystem>
 #include <memory>
@@ -44,7 +44,7 @@ int print(const ParamsOptions& options, const Json& answer, const std::string& t
 
 int get(const ParamsOptions& options) {
   std::string target = "/v1/params";
-  if (options.nics.size() > 1) return report_errors({"--nic: one, or none for all"});
+  if (options.nics.size() > 1) return report_errors({"--nic: give one NIC, or none for all"});
   if (!options.nics.empty()) target += "?nic=" + daemon::percent_encoded(options.nics.front());
   int code = kExitGood;
   const auto answer = ask_daemon(options.daemon, "GET", target, nullptr, code);
@@ -60,7 +60,7 @@ int change(const ParamsOptions& options, const char* method, const char* target,
   return answer ? print(options, *answer, params_change_text(*answer)) : code;
 }
 
-// The daemon is elsewhere: a plug-in's file is named from the root on.
+// Makes a plug-in's path absolute: the daemon runs in another folder.
 std::string algorithm_named(const std::string& text) {
   if (!text.starts_with(config::kPluginPrefix)) return text;
   std::error_code error;
@@ -117,32 +117,33 @@ void add_params_command(CLI::App& app, int& exit_code) {
     sub->add_flag("--dry-run", options->dry_run, "check it, and change nothing");
   };
   const auto name_nics = [&](CLI::App* sub) {
-    sub->add_option("--nic", options->nics, "this NIC (repeatable; default: all)")
+    sub->add_option("--nic", options->nics, "this NIC (default: all; repeatable, but not for get)")
         ->allow_extra_args(false);
   };
-  CLI::App* const see = add("get", "What is in force", get);
-  see->add_option("NAME", options->names, "these parameters only");
+  CLI::App* const see = add("get", "Show the parameters in force", get);
+  see->add_option("NAME", options->names, "show only these parameters");
   name_nics(see);
   CLI::App* const put =
-      add("set", "Change parameters, or the algorithm: all NICs named, or none", set);
+      add("set", "Change parameters or the algorithm: on all NICs named, or on none", set);
   put->add_option("NAME=VALUE", options->names, "see paceline cc show ALGORITHM");
   put->add_option("--algorithm", options->algorithm,
-                  "another algorithm, or plugin:FILE: starts from the profile's values");
-  put->add_option("--profile", options->profile, "starts from this profile's values");
+                  "switch to this algorithm, or plugin:FILE, with the values of the profile");
+  put->add_option("--profile", options->profile, "start from the values of this profile");
   name_nics(put);
   say_why(put);
   CLI::App* const named =
-      add("profile", "Put a profile of the algorithm in force into force", profile);
+      add("profile", "Switch to another profile of the algorithm in force", profile);
   named->add_option("PROFILE", options->profile, "its name: see paceline cc show ALGORITHM")
       ->required();
   name_nics(named);
   say_why(named);
   CLI::App* const journal = add("history", "Who changed what, when and why", history);
-  journal->add_option("--limit", options->limit, "changes, the newest")->capture_default_str();
+  journal->add_option("--limit", options->limit, "most changes, newest ones")
+      ->capture_default_str();
   CLI::App* const undo =
-      add("revert", "Step back: undo the last change not undone yet, or all after one", revert);
+      add("revert", "Undo the last change not undone yet, or with --to all after a change", revert);
   undo->add_option("--to", options->to,
-                   "as it was right after this change of the journal; 0: before the first")
+                   "restore the state right after this change of the journal; 0: before the first")
       ->check(CLI::NonNegativeNumber);
   say_why(undo);
   command->footer(
@@ -153,7 +154,7 @@ void add_params_command(CLI::App& app, int& exit_code) {
       "  paceline params set --algorithm plugin:/opt/plugins/mine.so --why \"see what it does\"\n"
       "  paceline params history\n"
       "  paceline params revert --why \"no better\"\n"
-      "Exit status: 0 good, 1 no daemon or it cannot, 2 bad input.");
+      "Exit status: 0 good, 1 no daemon, or it cannot do this, 2 bad input.");
 }
 
 }  // namespace paceline::tools

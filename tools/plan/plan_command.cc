@@ -121,11 +121,10 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 1024));
   options->command.add_words(*command);
   command->footer(
-      "Checks FILE, then writes the commands; runs nothing. A share keeps every run that is over.\n"
-      "Ended by a signal or a time limit, it goes on with the same command. Its runs are dealt "
-      "out\n"
-      "in turn, so shares take about the same time. Results are those of one machine, byte for\n"
-      "byte.\n"
+      "Checks FILE, then writes the commands; runs nothing. A share keeps every finished run. If "
+      "a\n"
+      "signal or a time limit ends it, the same command continues it. Runs are dealt to shares in\n"
+      "turn, so shares take about the same time. Results are those of one machine, byte for byte.\n"
       "Examples:\n"
       "  paceline plan configs/league.toml --slurm --array 200 --time 02:00:00 -o league.sbatch\n"
       "  paceline plan configs/experiments/first.toml --shares 24 -o first.sh --set seed=2\n"

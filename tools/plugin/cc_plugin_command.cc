@@ -45,7 +45,7 @@ int run_cc_new(std::ostream& out, std::ostream& err, const std::string& name, Pl
   const fs::path root = folder.empty() ? fs::path(name) : fs::path(folder);
   std::error_code error;
   if (fs::exists(root, error)) {
-    err << fmt::format("paceline: error: {} is there already\n", root.string());
+    err << fmt::format("paceline: error: {}: exists already\n", root.string());
     return kExitBadInput;
   }
   if (!fs::create_directories(root, error) || error) {

@@ -1,6 +1,5 @@
 // Time per event of a plug-in against the built-in dcqcn, and per round of a receiving half against
-// the built-in homa. Printed, never judged: the machine
-// decides.
+// the built-in homa. The times are printed, never judged, because they depend on the machine.
 
 #include <algorithm>
 #include <array>

@@ -136,11 +136,12 @@ void add_replay_command(CLI::App& app, int& exit_code) {
       ->required();
   command
       ->add_option("--speed", options->speed,
-                   "original (default): at the distances of the file; max: as fast as the port "
-                   "takes them; x2, x0.5: that many times as fast")
+                   "original (default): with the file's gaps between frames; max: as fast as the "
+                   "port takes them; x2, x0.5: that many times as fast")
       ->type_name("SPEED");
   command
-      ->add_option("--loop", options->loop, "the file so many times; 0: until Ctrl-C (default: 1)")
+      ->add_option("--loop", options->loop,
+                   "send the file so many times; 0: until Ctrl-C (default: 1)")
       ->type_name("N");
   command->add_option("--count", options->count, "stop after so many frames")
       ->type_name("N")
@@ -148,8 +149,8 @@ void add_replay_command(CLI::App& app, int& exit_code) {
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
       "Frames leave byte for byte: addresses, checksums, PSNs and the ICRC are those of the file\n"
-      "(frames below 60 bytes are filled up). What arrives meanwhile is let go. The whole file is\n"
-      "read before anything is sent; one that is broken names the byte.\n"
+      "(frames below 60 bytes are padded). Frames that arrive meanwhile are discarded. The whole\n"
+      "file is read first; an error in it is reported with its byte.\n"
       "Examples:\n"
       "  paceline replay trace.pcapng --testbed configs/testbeds/af_packet.toml --port host0\n"
       "  paceline replay trace.pcap --testbed t.toml --port host0 --speed x10 --loop 100\n"

@@ -18,7 +18,7 @@ struct FirstTokens {
   double p99_us = 0;
 };
 
-// Of a job whose ops have all ended.
+// For a job whose ops have all ended.
 FirstTokens first_tokens_of(const workload::Job& job, const workload::JobPlan& plan,
                             const std::vector<MessageRecord>& records);
 

@@ -67,7 +67,7 @@ struct OpTime {
 
 using diagnosis::NicPace;
 
-// Who holds up a job.
+// A rank or NIC that holds up a job.
 struct Straggler {
   // A rank that computes longer than the others, which wait for it; a NIC whose messages take
   // longer than those of its peers, both ways taken together.

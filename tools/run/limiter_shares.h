@@ -16,10 +16,10 @@ using LimiterShares = std::array<double, cc::kLimiters>;
 
 LimiterShares shares_of(const SenderLimits::Times& times);
 
-// Of all NICs together, over the whole run.
+// Shares of all NICs together, over the whole run.
 LimiterShares limiter_shares(const VirtualWorld& world);
 
-// Of all NICs together, by MessagePlan::collectives; empty if not recorded (MessagePlan::limits).
+// All NICs together, by MessagePlan::collectives; empty if not recorded (MessagePlan::limits).
 std::vector<SenderLimits::Times> collective_limits(const VirtualWorld& world);
 
 }  // namespace paceline::tools

@@ -16,7 +16,7 @@ using diagnosis::largest_of;
 using diagnosis::median;
 using workload::kBackgroundTag;
 
-// Of shorter messages latency decides.
+// Latency decides how long shorter messages take.
 constexpr std::uint64_t kLeastToJudge = 16 * 1024;
 
 }  // namespace

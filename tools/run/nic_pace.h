@@ -15,7 +15,7 @@ enum class PaceWeight : std::uint8_t { messages, bytes };
 
 class NicPaces {
  public:
-  // Of a world whose run has ended. It must outlive this.
+  // The run of `world` has ended. It must outlive this.
   explicit NicPaces(const VirtualWorld& world);
 
   // By NIC, of the messages that were complete in (after, until].

@@ -70,7 +70,7 @@ ControlConnection::Answer ControlConnection::ask(Json request) {
     }
   }
   answer.body = Json::parse(received.data(), received.data() + n, nullptr, false);
-  if (!answer.body.is_object()) return trouble("its answer is no JSON object");
+  if (!answer.body.is_object()) return trouble("its answer is not a JSON object");
   if (answer.body.value("ok", false)) return answer;
   const auto errors = answer.body.find("errors");
   if (errors != answer.body.end() && errors->is_array()) {

@@ -49,8 +49,8 @@ std::string service_absence(const std::string& socket, int error, const std::str
   const std::optional<uid_t> owner = error == EACCES ? owner_of(socket) : std::nullopt;
   if (owner && *owner != ::geteuid()) {
     return fmt::format(
-        "the service at {} is not yours ({}). It belongs to {}: that user and root may attach, and "
-        "whom its testbed file lets in (service.users = [{}], or service.open = true). One of your "
+        "the service at {} is not yours ({}). It belongs to {}: that user, root and users named in "
+        "its testbed file may attach (service.users = [{}], or service.open = true). Start your "
         "own:  {}",
         socket, why, name_of(*owner), ::geteuid(), start);
   }

@@ -167,7 +167,7 @@ void add_sweep_command(CLI::App& app, int& exit_code) {
       ->type_name("FILE.html");
   command->add_flag("--no-page", options->no_page, "write no page");
   options->tasks.add_to(
-      *command, "where runs are kept as they finish, and found again (default: NAME.runs.jsonl)");
+      *command, "file of finished runs, which are not run again (default: NAME.runs.jsonl)");
   command->footer(
       "Keys are those of --set:\n"
       "  [sweep]\n"
@@ -181,10 +181,11 @@ void add_sweep_command(CLI::App& app, int& exit_code) {
       "  fabric.ecn.kmin = \"20kB:2MB log\"\n"
       "  [[sweep.list]]                               one row\n"
       "  workload.fan_in = 16\n"
-      "Given together, they are combined. All points are checked before the first run. "
-      "Interrupted,\n"
-      "the same command goes on; `paceline plan` shares the runs among machines, and so does\n"
-      "mpirun -n 64 paceline sweep FILE (Open MPI, MPICH).\n"
+      "If several are given, they are combined. All points are checked before the first run. "
+      "After\n"
+      "an interruption the same command continues. `paceline plan` shares the runs among "
+      "machines,\n"
+      "and so does mpirun -n 64 paceline sweep FILE (Open MPI, MPICH).\n"
       "Examples:\n"
       "  paceline sweep configs/sweeps/marking.toml\n"
       "  paceline sweep configs/sweeps/marking.toml --set fabric.hosts=17 --jobs 1\n"

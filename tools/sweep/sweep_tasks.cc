@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMostPointErrors = 20;
 
-// Whether points may name different files or plug-ins: then each is asked which.
+// Whether points may name different files or plug-ins. If so, those of each point are read.
 bool sweeps_files(const sweep::Plan& plan) {
   const auto keys = config::scenario_keys();
   for (const std::string& key : plan.keys) {

@@ -1,4 +1,4 @@
-// The runs of a sweep as tasks, and what has come in of them.
+// The runs of a sweep as tasks, and the results that have arrived.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class SweepTasks final : public TaskList {
   // `plan` and `reader` must outlive this.
   SweepTasks(const sweep::Plan& plan, const config::ReaderOptions& reader);
 
-  // Every point as the scenario that would run, with the files it names. Errors, some of them where
-  // there are many; empty: all can run.
+  // Reads every point's scenario, with the files that it names. Returns errors, the first ones if
+  // there are many; empty: all points can run.
   std::vector<std::string> check_points() const;
 
   // Repetition by repetition, point by point.
@@ -30,7 +30,7 @@ class SweepTasks final : public TaskList {
   TaskRecord execute(std::size_t task, const std::atomic<bool>& stop) const override;
   std::string keep(std::size_t task, std::string_view record) override;
 
-  // What has come in; this list is of no use afterwards.
+  // The results that have arrived; do not use this list of tasks afterwards.
   std::vector<sweep::Run> take_runs() { return std::move(runs_); }
   const std::map<std::size_t, std::string>& reasons() const { return reasons_; }
 

@@ -1,6 +1,6 @@
-// Hashes of what determines the result of a run: this program, the configuration as resolved, the
-// content of the files that a scenario names, plug-ins. Two runs with equal keys and seeds have the
-// same result.
+// Hashes of everything that determines the result of a run: this program, the resolved
+// configuration, the content of files that a scenario names, plug-ins. Two runs with equal keys and
+// seeds have the same result.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace paceline::tools {
 
-// Of this program, byte by byte: results of two builds may differ.
+// Hash of this program's bytes, because results of two builds may differ.
 std::uint64_t program_key();
 
 class InputKeys {
  public:
-  // Of everything but the name and the seed. Where files are does not count, what is in them does;
-  // each is read once.
+  // Hash of everything but the name and the seed. The contents of files count, their paths do not;
+  // each file is read once.
   std::uint64_t of_scenario(const config::Scenario& scenario);
-  // Of its files and plug-ins alone.
+  // Hash of its files and plug-ins only.
   std::uint64_t of_files(const config::Scenario& scenario);
 
  private:

@@ -13,7 +13,7 @@ namespace paceline::tools {
 
 namespace {
 
-// Of a file that is wrong as a whole: so many lines are named.
+// Errors name so many lines of one file at most.
 constexpr std::size_t kMostErrors = 10;
 
 }  // namespace

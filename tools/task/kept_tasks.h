@@ -52,7 +52,7 @@ class KeptTasks final : public TaskList {
   bool whole() const { return kept_ == size(); }
   // Numbers of tasks without a record, ascending.
   std::vector<std::size_t> missing() const;
-  // Those of one share.
+  // The same, of one share only.
   std::vector<std::size_t> missing(TaskShare share) const;
   std::size_t size_of(TaskShare share) const;
   // Parts of `of` that lack a record, ascending.

@@ -52,7 +52,7 @@ std::string record_line(const RecordLine& line) {
 std::string parse_record_line(std::string_view text, RecordLine& out) {
   constexpr std::size_t kTail = kCheck.size() + kHexDigits + kEnd.size();
   constexpr std::string_view kStart = R"({"program":")";
-  if (!text.starts_with(kStart)) return "is no record of a task";
+  if (!text.starts_with(kStart)) return "is not a record of a task";
   if (text.size() < kStart.size() + kTail) return "is cut off";
   std::string_view tail = text.substr(text.size() - kTail);
   std::uint64_t check = 0;
@@ -66,7 +66,7 @@ std::string parse_record_line(std::string_view text, RecordLine& out) {
       !take_hex(rest, out.plan) || !take_word(rest, R"(","task":)") ||
       !take_number(rest, out.task) || !take_word(rest, R"(,"key":")") || !take_hex(rest, out.key) ||
       !take_word(rest, R"(","record":)") || rest.empty()) {
-    return "is no record of a task";
+    return "is not a record of a task";
   }
   out.record = rest;
   return {};

@@ -1,6 +1,6 @@
-// Records of tasks as lines of files: what a record belongs to, the record itself, and a checksum
-// by which a line that is cut off or changed is found out. Each line stands alone, so files may be
-// put together, and lines be in any order.
+// Records of tasks as lines of files. A line has the task, the record and a checksum, which shows
+// whether the line was cut off or changed. Lines do not depend on one another: files may be
+// joined, and lines may have any order.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ struct RecordLine {
   std::string_view record;    // JSON on one line
 };
 
-// JSON with its end of line.
+// A line of JSON, with its end of line.
 std::string record_line(const RecordLine& line);
 
-// `text` without its end of line. What is wrong with it; empty: `out` is filled, and out.record is
-// part of `text`.
+// `text`: a line without its end. Returns an error, or an empty text: then `out` is filled, and
+// out.record points into `text`.
 std::string parse_record_line(std::string_view text, RecordLine& out);
 
 }  // namespace paceline::tools

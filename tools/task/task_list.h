@@ -27,18 +27,18 @@ class TaskList {
   virtual experiment::WorkUnit unit(std::size_t task) const = 0;
   // For messages: "scenario 'incast' under 'cadence', repetition 3".
   virtual std::string name(std::size_t task) const = 0;
-  // Of everything that determines the record of this task: the program, its part of the
-  // configuration, the files that this names, plug-ins. By it a kept record is found again, also
-  // when other tasks were added or changed.
+  // Hash of everything that determines the record of this task: the program, its part of the
+  // configuration, the files that this names, plug-ins. It finds a kept record again, even if other
+  // tasks were added or changed.
   virtual std::uint64_t task_key(std::size_t task) const = 0;
-  // Of the whole list, in its order. Processes work together only if their keys are equal.
+  // Hash of the whole list, in order. Processes work together only if their keys are equal.
   virtual std::uint64_t key() const;
 
   // Any thread, several at a time. Ends early, with an empty record, when `stop` becomes true.
   // Throws std::invalid_argument when the world cannot be built.
   virtual TaskRecord execute(std::size_t task, const std::atomic<bool>& stop) const = 0;
-  // Takes a record that execute() gave, here or in another process; one call at a time, once a
-  // task. Returns what is wrong with it or with keeping it; empty: nothing.
+  // Keeps a record that execute() returned, here or in another process; one call at a time, one
+  // call per task. Returns an error of the record or of keeping it, or an empty text.
   virtual std::string keep(std::size_t task, std::string_view record) = 0;
 };
 

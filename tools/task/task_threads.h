@@ -1,5 +1,5 @@
-// Executes tasks on threads of this process. Every record goes through the list's keep(), as one
-// from another machine does, so the number of threads cannot change what comes out.
+// Executes tasks on threads of this process. Every record goes through the list's keep(), as do
+// records from other machines, so that results do not depend on the number of threads.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ std::string speed_text(std::size_t runs, std::uint64_t hops, double cpu_seconds,
 
 class TaskThreads {
  public:
-  // The tasks of `wanted` in that order, until all are over, one cannot be built or kept, or `stop`
-  // becomes true.
+  // Executes the tasks of `wanted`, in that order. Ends early if a task cannot be built or its
+  // record cannot be kept, or when `stop` becomes true.
   void run(TaskList& tasks, std::span<const std::size_t> wanted, unsigned jobs,
            const std::atomic<bool>& stop, ProgressLine& line);
 

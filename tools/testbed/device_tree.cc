@@ -88,7 +88,7 @@ std::string write_files(const std::string& root, const std::vector<TreeFile>& fi
   return {};
 }
 
-// Nobody else may have put it there.
+// Whether the folder belongs to this user: another user may have put one there.
 bool is_own_folder(const std::string& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();

@@ -17,8 +17,8 @@ struct TreeFile {
   bool link = false;  // a symbolic link to `text`
 };
 
-// N is the place of an instance in the list, as in ibv_device::dev_name. Those that are gone have
-// no files. Counters are 0 in the tree: dataplane/verbs/files asks for them when they are read.
+// N is the place of an instance in the list, as in ibv_device::dev_name. Instances that are gone
+// have no files. Counters are 0 in the tree: dataplane/verbs/files asks for them on each read.
 std::vector<TreeFile> device_tree(const NicListing& listing);
 
 // Writes the tree into a folder below `runtime`. The folder's name depends on the service's socket

@@ -226,7 +226,7 @@ void add_exec_command(CLI::App& app, int& exit_code) {
       ->type_name("NAME");
   command
       ->add_option("--socket", options->socket,
-                   "of the service (PACELINE_SOCKET, else that of the testbed --name)")
+                   "socket of the service (PACELINE_SOCKET, else that of the testbed --name)")
       ->type_name("PATH");
   command->add_option("--name", options->name, "testbed, as in `paceline testbed up --name`")
       ->type_name("TESTBED")
@@ -238,16 +238,17 @@ void add_exec_command(CLI::App& app, int& exit_code) {
       "--no-files", options->no_files,
       "show no /dev/infiniband and /sys/class/infiniband (UCX and Open MPI need them)");
   command->add_flag("--copy", options->copy,
-                    "leave the program's memory as it is: the service copies to and from it");
+                    "share no memory of the program: the service copies to and from it");
   command
       ->add_option("--fault", options->faults,
                    "break requests on purpose: KIND,WHEN[,for=TIME][,qp=N]; see below")
       ->type_name("FAULT")
       ->allow_extra_args(false);
   command->add_flag("--reorder", options->reorder,
-                    "place what arrives late and in any order, and say at the end whether the "
-                    "program goes by memory before completions (its exit status is 3 then, not 0)");
-  command->add_option("--seed", options->seed, "of --fault and --reorder")->capture_default_str();
+                    "write arriving data late and in any order, and say at the end whether the "
+                    "program reads memory before completions (exit status 3 instead of 0)");
+  command->add_option("--seed", options->seed, "seed of --fault and --reorder")
+      ->capture_default_str();
   command->add_flag("--print-env", options->print_env,
                     "print the environment, a NAME=VALUE a line, and run nothing");
   command->add_option("PROGRAM", options->command, "the program and its arguments, after --");
@@ -260,10 +261,10 @@ void add_exec_command(CLI::App& app, int& exit_code) {
       "  local-protection    a wrong local key (IBV_WC_LOC_PROT_ERR)\n"
       "  remote-access       a wrong remote key: WRITE, READ, atomics (IBV_WC_REM_ACCESS_ERR)\n"
       "  remote-operational  (IBV_WC_REM_OP_ERR)\n"
-      "  retry-exceeded      nobody answers (IBV_WC_RETRY_EXC_ERR)\n"
+      "  retry-exceeded      no answer (IBV_WC_RETRY_EXC_ERR)\n"
       "  rnr                 no receive is posted: SEND, WRITE with immediate\n"
       "                      (IBV_WC_RNR_RETRY_EXC_ERR)\n"
-      "  slow,for=TIME       it goes, and all behind it, that much later\n"
+      "  slow,for=TIME       it and all requests behind it leave that much later\n"
       "  port-down,for=TIME  the NIC loses its link: IBV_EVENT_PORT_ERR, later "
       "IBV_EVENT_PORT_ACTIVE\n"
       "                      (needs emulated hosts, and the rights of `paceline testbed fault`)\n"

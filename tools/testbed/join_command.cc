@@ -111,7 +111,7 @@ int run(const JoinOptions& options) {
   for (const AttachedName& name : names) {
     Port* const port = opening.ports->find(name.port);
     if (port == nullptr) {
-      errors.push_back(fmt::format("--attach {}={}: {} has {}", name.host, name.port,
+      errors.push_back(fmt::format("--attach {}={}: no such port: {} has {}", name.host, name.port,
                                    options.testbed, fmt::join(opening.ports->names(), ", ")));
     }
     ports.push_back({name.host, port});
@@ -161,7 +161,7 @@ void add_join_command(CLI::App& app, int& exit_code) {
            ->required());
   command
       ->add_option("--attach", options->attach,
-                   "host HOST of the fabric is whoever is behind this port of the testbed file "
+                   "connect host HOST of the fabric to this port of the testbed file "
                    "(repeatable)")
       ->type_name("HOST=PORT")
       ->required()
@@ -170,14 +170,13 @@ void add_join_command(CLI::App& app, int& exit_code) {
   options->captures.add_to(*command);
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
-      "Frames that come in by a port enter the fabric on that host's link, and what the fabric\n"
-      "delivers to the host leaves by the port. Switches queue, mark and pause, links have the\n"
-      "rate, delay, loss, damage, duplicates and reordering of the scenario, and its [[event]]s\n"
-      "happen while it runs, at their time after the start. Frames find their way by MAC address,\n"
-      "learned as a switch does; so ARP, neighbour discovery and anything else passes. Traffic of\n"
-      "the scenario ([workload]) is not run: what moves is what comes in.\n"
-      "--capture writes what really goes to and fro on a link, such as that of a port's host, and\n"
-      "marks what was dropped there.\n"
+      "A frame received on a port enters the fabric on that host's link; frames that the fabric\n"
+      "delivers to the host leave through the port. Switches queue, mark and pause. Links have\n"
+      "the scenario's rate, delay, loss, damage, duplicates and reordering; its [[event]]s happen\n"
+      "at their times after the start. The fabric learns MAC addresses as a switch does, so ARP,\n"
+      "neighbour discovery and all other traffic pass. The scenario's own traffic ([workload]) is\n"
+      "not run: all frames come from the ports.\n"
+      "--capture writes the frames on a link in both directions, and marks those dropped there.\n"
       "Examples:\n"
       "  paceline join fabric.toml --testbed two-ports.toml --attach 0=host0 --attach 1=host1\n"
       "  paceline join fabric.toml --testbed t.toml --attach 0=a --attach 1=b \\\n"

@@ -155,9 +155,9 @@ FoundProgram find_program(const std::string& name, const std::string& path) {
 std::string why_blind(const std::string& file) {
   if (file.substr(file.rfind('/') + 1) != "rdma") return {};
   return fmt::format(
-      "{} asks the kernel by netlink, and the kernel has none of these NICs. `ibv_devinfo` and "
-      "`ibstat` show them, files in /sys/class/infiniband/NAME/ports/1/hw_counters their counters, "
-      "`paceline testbed status` both",
+      "{} asks the kernel by netlink, and the kernel does not know these NICs. `ibv_devinfo` and "
+      "`ibstat` show them, files in /sys/class/infiniband/NAME/ports/1/hw_counters have their "
+      "counters, `paceline testbed status` shows both",
       file);
 }
 

@@ -54,7 +54,7 @@ std::string end_of_log(const std::string& path) {
 [[noreturn]] void run_child(const std::vector<char*>& words, int log, bool ends_with_parent) {
   ::setsid();
   if (ends_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // Who starts a service may have blocked those that end it.
+  // The parent may have blocked the signals that end a service.
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

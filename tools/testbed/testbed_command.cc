@@ -1,4 +1,4 @@
-// `paceline testbed up|status|down`: a service with the NIC instances of a testbed file.
+// `paceline testbed up|status|fault|remove|down`: a service with the NICs of a testbed file.
 
 #include <cerrno>
 #include <filesystem>
@@ -48,7 +48,7 @@ std::string socket_of(const TestbedOptions& options) {
   return options.socket.empty() ? service_socket(options.name) : options.socket;
 }
 
-// Of a service that runs already, whoever started it.
+// The socket of a service that runs already, no matter which user started it.
 std::string running_socket(const TestbedOptions& options) {
   return socket_to_reach(options.name, options.socket);
 }
@@ -188,10 +188,10 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TestbedOptions>();
   const auto add = [&](const char* name, const char* help, int (*run)(const TestbedOptions&)) {
     CLI::App* sub = command->add_subcommand(name, help);
-    sub->add_option("--name", options->name, "of the testbed, where there are several")
+    sub->add_option("--name", options->name, "name of the testbed, if there are several")
         ->capture_default_str();
     sub->add_option("--socket", options->socket,
-                    "where the service answers, instead of the place that follows from the name");
+                    "socket of the service, instead of the one that follows from the name");
     sub->callback([options, &exit_code, run] { exit_code = run(*options); });
     return sub;
   };
@@ -205,12 +205,12 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   start->add_flag("--foreground", options->foreground, "stay, and log to the terminal");
-  CLI::App* const look = add("status", "NICs, programs, queues, marks and drops", status);
-  look->add_flag("--json", options->json, "everything, for machines");
+  CLI::App* const look = add("status", "Show NICs, programs, queues, marks and drops", status);
+  look->add_flag("--json", options->json, "print the whole status as JSON");
   options->fault.add_to(
       *add("fault", "Disturb ports, links, switches and clocks, and restore them", fault));
   add("remove", "Take NICs away from their programs, as if pulled out of the machine", remove)
-      ->add_option("NIC", options->removed, "h1; for good: only a new testbed has it again")
+      ->add_option("NIC", options->removed, "h1; it comes back only with a new testbed")
       ->required();
   add("down", "End a testbed", down);
   command->footer(

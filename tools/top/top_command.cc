@@ -266,25 +266,26 @@ void add_top_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "top", "Watch a running service: NICs, peers, queue pairs, and what limits them");
   auto options = std::make_shared<TopOptions>();
-  command->add_option("--name", options->name, "of the testbed, where there are several")
+  command->add_option("--name", options->name, "name of the testbed, if there are several")
       ->capture_default_str();
   command->add_option("--socket", options->socket,
-                      "where programs attach to the service, instead of the place that follows "
-                      "from the name");
-  command->add_option("--interval", options->interval, "seconds between two looks")
+                      "socket on which programs attach, instead of the one that follows from "
+                      "the name");
+  command->add_option("--interval", options->interval, "seconds between two samples")
       ->check(CLI::Range(0.05, 3600.0))
       ->capture_default_str();
-  command->add_option("--table", options->table, "below the NICs: nics (nothing), peers, pairs")
+  command
+      ->add_option("--table", options->table, "table below the NICs: nics (none), peers or pairs")
       ->check(CLI::IsMember({"nics", "peers", "pairs"}))
       ->capture_default_str();
   command->add_flag("--once", options->once, "print the rates of one interval, and end");
-  command->add_flag("--json", options->json, "the same for machines");
+  command->add_flag("--json", options->json, "print the same as JSON");
   command->footer(
       "Rates are of payload. 'allowed' is what congestion control permits, 'limited by' the bound\n"
       "that held most of the time: application (nothing to send), grant, uplink, path, window,\n"
-      "credit or port. 'p99' is the slowdown of messages up to 1 MiB, 'queue' what waits in front\n"
-      "of the host in an emulated fabric. A narrow terminal shows fewer columns; --once shows "
-      "all.\n"
+      "credit or port. 'p99' is the slowdown of messages up to 1 MiB, 'queue' the bytes that wait\n"
+      "in front of the host in an emulated fabric. A narrow terminal shows fewer columns; --once\n"
+      "shows all.\n"
       "Colours are used on terminals only, and not if NO_COLOR is set.\n"
       "Examples:\n"
       "  paceline top\n"

@@ -49,7 +49,7 @@ inline constexpr std::uint32_t kNoTier = 0xFFFF'FFFF;
 std::vector<std::uint32_t> tiers_of(const fabric::FabricSpec& spec);
 std::string tier_name(std::uint32_t tier);
 
-// Of a scenario whose topology file, if any, was read; `spec` is its fabric and buildable.
+// `scenario`: its topology file, if any, has been read. `spec`: its fabric, which is buildable.
 TopologyFigures topology_figures(const config::Scenario& scenario, const fabric::FabricSpec& spec,
                                  const workload::NodeNumbers& numbers);
 

@@ -140,7 +140,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       ->type_name("NAME");
   command
       ->add_option("--param", options->params,
-                   "parameter to search; without bounds 1/16 to 16 times where it starts. "
+                   "parameter to search; default bounds: 1/16 to 16 times its first value. "
                    "`paceline cc show ALGORITHM` lists them")
       ->type_name("NAME[=LOW:HIGH]")
       ->required();
@@ -162,17 +162,21 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   command->add_option("--validation", options->validation, "new seeds for them")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  command->add_option("--out", options->out, "every candidate as JSON (default: NAME.search.json)")
+  command
+      ->add_option("--out", options->out,
+                   "write every candidate as JSON (default: NAME.search.json)")
       ->type_name("FILE.json");
   command->add_option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
-      "Tries parameter sets by a tree-structured Parzen estimator. What counts: the efficiency of\n"
-      "collectives; for other traffic the p99 slowdown of small and the mean slowdown of large\n"
-      "messages. A candidate beyond a limit is refused whatever it gains; the best are run again\n"
-      "on new seeds before one is named (docs/experiments.md). mpirun -n 4 paceline tune FILE\n"
+      "Tries parameter sets by a tree-structured Parzen estimator. The objective is the "
+      "efficiency\n"
+      "of collectives; for other traffic the p99 slowdown of small and the mean slowdown of large\n"
+      "messages. A candidate beyond a limit is always refused; the best are run again on new "
+      "seeds\n"
+      "before one is named (docs/experiments.md). mpirun -n 4 paceline tune FILE\n"
       "shares the runs among processes and machines (Open MPI, MPICH).\n"
       "Examples:\n"
       "  paceline tune configs/experiments/first.toml --scenario incast-32to1 \\\n"

@@ -13,7 +13,7 @@
 namespace paceline::tools {
 
 void TunerInput::add_to(CLI::App& command) {
-  input.add_to(command, "scenario whose traffic goes on and on (TOML)", true);
+  input.add_to(command, "scenario whose traffic does not end (TOML)", true);
   command
       .add_option("--wave", wave,
                   "the workload starts again this often (not for open_loop, which does not end)")

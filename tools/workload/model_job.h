@@ -1,4 +1,4 @@
-// Training as a scenario's [workload.job.model] describes it.
+// Training jobs from a scenario's [workload.job.model].
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace paceline::workload {
 
-// Errors: no model or two of them, and sizes that do not fit together.
+// Errors: no model, two models, or sizes that do not fit together.
 Imported<TrainingSettings> training_settings(const config::TrainingConfig& config,
                                              std::uint32_t iterations);
 
-// For that many ranks, which must be those of the degrees.
+// An error unless `ranks` is the product of the parallel degrees.
 Imported<Job> model_job(const config::JobConfig& config, std::uint32_t ranks);
 
 }  // namespace paceline::workload

@@ -1,6 +1,6 @@
-// The demand table of Cadence's receiving port: what is known of each channel, which of them are
-// active, waiting or listed, and the sums over them. It decides nothing: the receiver and the
-// planner say when a rate changes.
+// The demand table of Cadence's receiving port: state of each channel, lists of active, waiting and
+// listed channels, and sums over channels. It decides nothing: the receiver and the planner decide
+// when a rate changes.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct alignas(64) Channel {
   Mode mode = Mode::unknown;
   bool due = false;      // a GRANT is queued
   bool revoked = false;  // it says that nothing is in force any more
-  bool midway = false;   // traffic of another algorithm came in with it
+  bool midway = false;   // began with data that another algorithm had sent
 
   std::int64_t req_at = 0;        // last REQUEST
   std::uint64_t sent_known = 0;   // sent or announced as unscheduled
@@ -80,7 +80,7 @@ class ChannelTable {
   std::uint32_t waiting() const { return waiting_count_; }
   void activate(std::int64_t now, std::uint32_t peer);
   void enqueue(std::int64_t now, std::uint32_t peer);  // to wait; an active one leaves the set
-  std::optional<std::uint32_t> pop_waiting();          // whoever waits longest; to be activated
+  std::optional<std::uint32_t> pop_waiting();          // the longest waiting; to be activated
   void release(std::uint32_t peer);                    // idle, with nothing granted or committed
   void erase(std::uint32_t peer);                      // with its counters
 
@@ -97,12 +97,12 @@ class ChannelTable {
   // Sets a smaller grant, or none. The committed rate falls only when the sender confirms.
   void lower(Channel& ch, std::uint32_t mbps);
 
-  // GRANTs to be sent, at most one per channel. What they say is filled in when they leave.
+  // GRANTs to be sent, at most one per channel. Their fields are filled in when they leave.
   void push_grant(std::uint32_t peer, std::uint32_t delay_us = 0);
   std::optional<std::uint32_t> pop_grant();
   bool grants_due() const { return !due_.empty(); }
 
-  // Of a channel's total, the bytes that have arrived, and those of its demand that have not.
+  // Bytes of a channel's total that have arrived, and bytes of its demand that have not.
   std::uint64_t arrived(std::uint32_t peer) const {
     return channels_[peer].rx_base + counters(peer).rx_bytes;
   }
@@ -110,7 +110,7 @@ class ChannelTable {
     const std::uint64_t sent = arrived(peer);
     return channels_[peer].final_total > sent ? channels_[peer].final_total - sent : 0;
   }
-  // Bytes that a channel sent or announced, as far as is known here.
+  // Bytes that a channel sent or announced, as far as this port knows.
   std::uint64_t known_sent(std::uint32_t peer) const;
   // Called with a REQUEST's sent total. No more can have arrived than was sent, since REQUESTs
   // overtake data. An excess was sent under another algorithm, before the connection came into this

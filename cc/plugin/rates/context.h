@@ -1,9 +1,9 @@
-// The sending half of a plug-in with rates: its own contexts decide, and the host carries what they
-// say. Beside the plug-in's bytes a context's 256 have the host's: the number of the newest
-// REQUEST, what the uplink is to know, and since when nothing moves.
+// The sending half of a plug-in with rates: its contexts decide, and the host carries their
+// messages. A context's 256 bytes have the plug-in's state and the host's: the number of the newest
+// REQUEST, the demand on the uplink, and since when nothing has moved.
 //
-// A context that has something to send, may not, and hears nothing (no grant, no share) for
-// kStuckNs beyond its lease ends in quarantine: nobody else would ever wake it.
+// If a context has data, may not send, and gets no grant or share for kStuckNs beyond its lease,
+// its plug-in is put into quarantine: no other event would ever wake the context.
 #pragma once
 
 #include <cstdint>

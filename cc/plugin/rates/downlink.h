@@ -1,15 +1,15 @@
-// The port that receives by a plug-in with rates (downlink_allocator.h). The host reads REQUESTs,
-// drops those that come twice or late, counts what arrives in the sender's terms, and asks the
-// plug-in what to answer. What a grant says is brought within bounds, and counted where it was not:
+// The receiving port under a plug-in with rates (downlink_allocator.h). The host reads REQUESTs,
+// drops repeated and late ones, counts arriving data in the sender's terms, and asks the plug-in
+// for the answer. It brings the fields of a grant within bounds, and counts those that were not:
 //
 //   clamped   a rate beyond the link; a next round that is due at once
 //   nonsense  a rate beyond 16 times the link, or with a hold; a lease of nothing with a rate, or
 //             beyond 10 s; a ceiling that no rate reaches; number 0; flags that are no flags
 //
-// Too much of it, a write beyond a state, calls that take too long, and silence towards a sender
-// with demand (no grant, no hold, for kSilentRtts and twice its lease) are quarantine (guard.h).
-// From then on the host grants every sender with demand an equal part of 0.9 of the link, for a
-// lease of 1 ms, with numbers that go on.
+// Too much nonsense, a write beyond a state, slow calls, and silence towards a sender with demand
+// (no grant, no hold, for kSilentRtts and twice its lease) lead to quarantine (guard.h). From then
+// on the host grants every sender with demand an equal part of 0.9 of the link, for a lease of
+// 1 ms, and continues the plug-in's grant numbers.
 //
 // Cost: O(1) per REQUEST and grant, O(listed senders) per round, and a word for each 64 senders.
 #pragma once
@@ -32,11 +32,11 @@ namespace paceline::cc::plugin {
 
 class PluginDownlink final : public DownlinkAllocator {
  public:
-  // The plug-in outlives it, as does the guard of the params, if there is one.
+  // The plug-in, and the guard of `params` if there is one, outlive this.
   PluginDownlink(const paceline_cc_rates& rates, const PluginParams& params);
 
   ChannelCounters* on_request(Nanos now, std::uint32_t peer, const RequestMessage&) override;
-  // As with the built-in cadence: capacity for it is left by the plug-in's own margin.
+  // As in cadence: the algorithm's own margin leaves capacity for these bytes.
   void on_unaccounted_bytes(std::uint64_t /*wire_bytes*/) override {}
   void forget(Nanos now, std::uint32_t peer) override;
   std::size_t poll(Nanos now, std::span<ReceiverOutput> out) override;
@@ -53,8 +53,8 @@ class PluginDownlink final : public DownlinkAllocator {
     ChannelCounters counters{};
     std::int64_t req_at = 0;
     std::int64_t asked_at = kNeverNanos.count;  // since when it waits for a grant, or a hold
-    std::int64_t moved_at = 0;                  // when data was seen last
-    std::uint64_t seen_rx = 0;                  // by then
+    std::int64_t moved_at = 0;                  // when its data was last seen
+    std::uint64_t seen_rx = 0;                  // bytes received by then
     std::uint64_t rx_base = 0;     // sent_total minus counters, when the channel appeared
     std::uint64_t sent_known = 0;  // sent or announced
     std::uint32_t packets_base = 0;
@@ -92,11 +92,11 @@ class PluginDownlink final : public DownlinkAllocator {
 
   const paceline_cc_rates& rates_;
   PluginParams params_;
-  Guard own_guard_;  // where the params have none
+  Guard own_guard_;  // used if the params have none
   Guard* guard_ = nullptr;
   FencedStates port_;
   FencedStates states_;
-  std::deque<Sender> senders_;  // by peer; they stay where they are
+  std::deque<Sender> senders_;  // by peer; a deque, so that they do not move
   NumberedSet listed_;
   std::vector<paceline_cc_channel*> shown_;  // of this round
   std::vector<std::uint32_t> due_;           // whose grants leave next

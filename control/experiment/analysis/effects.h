@@ -3,13 +3,12 @@
 // analysis.
 //
 // Rules (docs/experiments.md says why):
-//  - A repetition counts when both arms have a value. What is left out is counted and reported.
+//  - A repetition counts if both arms have a value. Repetitions left out are reported by number.
 //  - Metrics are rounded to the digits of the results file before anything is computed, so that the
 //    analysis of a file read back is the analysis printed.
-//  - A run that did not finish is censored. Where a metric needs completion, such a pair counts as
-//  lost
-//    by the arm that did not finish, and the verdict then comes from the exact sign test over all
-//    pairs (an arm that stalls must not look faster because its slowest messages are missing).
+//  - A run that did not finish is censored. If a metric needs completion, the arm that did not
+//    finish loses such a pair, and the verdict then comes from the exact sign test over all pairs
+//    (an arm that stalls must not look faster because its slowest messages are missing).
 //  - Verdicts: primary metrics after Holm's correction over the scenarios and arms; guardrails
 //    one-sided at 1 %; everything else after Benjamini-Hochberg over the experiment, exploratory.
 #pragma once

@@ -6,7 +6,7 @@
 //   algorithms.json     tables of plug-ins that it compares; only where there are any
 //   circumstances.json  whether it is an A/A run, and how it ended
 //
-// Who drives an experiment writes them; what was begun is found again after a crash.
+// The process that runs an experiment writes them, and finds them again after a crash.
 #pragma once
 
 #include <span>

@@ -48,8 +48,8 @@ class Runner {
   // there is a calibrated A/A run of the same design.
   Runner(Plan plan, Schedule schedule, std::vector<BlockRecord> stored, bool calibrated);
 
-  // Of a plan with `begin`, at any time: when the first block begins, on the clock of `now_ns`.
-  // Block b begins b times (block + gap) later. A pair that missed its moment is discarded.
+  // For a plan with `begin`; call it at any time. Sets when the first block begins, on the clock of
+  // `now_ns`. Block b begins b times (block + gap) later. A pair that starts late is discarded.
   void align(std::int64_t first_ns) { first_ns_ = first_ns; }
 
   // now_ns never runs backwards.

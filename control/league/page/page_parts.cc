@@ -115,9 +115,10 @@ std::string standings_html(const Results& results) {
       "queue at once (within {:g} %) and better in one of them. The last three columns are "
       "geometric "
       "means over the scenarios of the ratio to the best there: x1.00 is the best everywhere; "
-      "efficiency below it, slowdown and queue above it, is what was given away.</p>\n"
-      "<p><b>Undominated is not best:</b> who sends little keeps queues short, and nobody beats "
-      "that. Read it with efficiency and p99 slowdown beside it.</p>\n",
+      "an efficiency below it, a slowdown or queue above it, is the loss.</p>\n"
+      "<p><b>Undominated is not best:</b> an entry that sends little keeps queues short and is "
+      "hard "
+      "to dominate. Read efficiency and p99 slowdown, too.</p>\n",
       plan.margin * 100);
   const bool both = !results.standings.edge.empty() && !results.standings.switches.empty();
   out += standings_table(results, "Hosts alone", results.standings.edge);

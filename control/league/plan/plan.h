@@ -9,10 +9,9 @@
 //   omit = { NAME = "why" }         an algorithm of this build that has no [[entry]]
 //   [common]                        tables laid over every scenario
 //   [[scenario]]                    name, file; quick and full: tables laid over the file
-//   [[entry]]                       name, algorithm, profile, params, fallback, fallback_profile as
-//   in
-//                                   an [[arm]]; needs = "edge" | "switch"; effort: what tuning it
-//                                   had; fabric and transport: tables laid over every scenario
+//   [[entry]]                       name, algorithm, profile, params, fallback, fallback_profile:
+//                                   as in an [[arm]]; needs = "edge" | "switch"; effort: how it was
+//                                   tuned; fabric and transport: tables laid over every scenario
 #pragma once
 
 #include <cstdint>

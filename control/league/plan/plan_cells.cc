@@ -1,4 +1,4 @@
-// From a league file's parts to the scenarios that run.
+// Makes the scenarios that run out of the parts of a league file.
 
 #include <algorithm>
 

@@ -11,14 +11,14 @@
 
 namespace paceline::league {
 
-// A table may have these keys; an error for any other.
+// Reports an error for each key of the table that is not in `valid`.
 void check_keys(const config::TomlNode& table, std::string_view what,
                 std::span<const std::string_view> valid, config::ReadContext& context);
 
-// An [[entry]] whose name is read already. False, and an error, when it names no algorithm.
+// Reads an [[entry]] whose name is read already. False, and an error, if it names no algorithm.
 bool read_entry(config::TomlNode& node, Entry& entry, config::ReadContext& context);
 
-// plan.cells from its scenarios and entries.
+// Makes plan.cells from its scenarios and entries.
 void make_cells(Plan& plan, const config::ReaderOptions& options, config::Diagnostics& errors);
 
 }  // namespace paceline::league

@@ -186,7 +186,7 @@ class PlanReader {
     return out;
   }
 
-  // Nobody is forgotten: what this build has is entered, or left out with a reason.
+  // Every algorithm of this build is entered, or left out with a reason.
   void check_shelf() {
     for (const cc::AlgorithmInfo& a : context_.algorithms) {
       const bool entered = std::any_of(out_.entries.begin(), out_.entries.end(),

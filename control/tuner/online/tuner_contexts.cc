@@ -7,7 +7,7 @@ namespace paceline::tuner::online {
 
 namespace {
 
-// A signature this near to a known one is taken for it: bins have edges, and workloads lie on them.
+// Signatures closer than this share a context, because a workload may lie on the edge of a bin.
 constexpr double kSameContext = 0.15;
 
 }  // namespace

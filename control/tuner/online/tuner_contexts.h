@@ -5,11 +5,11 @@
 
 namespace paceline::tuner::online {
 
-// Contexts remembered; the one not used for longest makes room.
+// Contexts remembered. A new one replaces the least recently used.
 inline constexpr std::size_t kMostContexts = 32;
 
-// Makes the context of this signature the present one: the nearest that is known, where one is near
-// enough, otherwise a fresh one, with the champion as incumbent and the presets that promise most.
+// Makes the known context nearest to the signature the current one. If none is near enough, makes a
+// new one: its incumbent is the champion, its arms are the presets with the highest expected gain.
 void choose_context(TunerState& state, const Signature& signature, const PresetLibrary& presets,
                     const cc::AlgorithmInfo& info, const BanditOptions& bandit);
 

@@ -123,12 +123,12 @@ class DeadlineTree {
     Tree(const Tree&) = delete;
     Tree& operator=(const Tree&) = delete;
 
-    // Of kFanOut indices and fewer.
+    // For at most kFanOut indices.
     Picos& few(std::uint32_t index) { return line_[index]; }
     Picos earliest_of_few() const { return {match(line_.data()).time}; }
     std::uint32_t first_of_few() const { return match(line_.data()).winner; }
 
-    // Of more.
+    // For more.
     Picos& leaf(std::uint32_t index) { return times_[origin_ + index]; }
     Picos leaf(std::uint32_t index) const { return times_[origin_ + index]; }
     Picos first_time() const { return times_[root_]; }

@@ -30,7 +30,7 @@ std::span<const KeySpec> fault_keys() {
       {.path = "fault.seed",
        .min = 1,
        .max = 9.2e18,
-       .meaning = "Of its chance; without it, the scenario's. (lossy_link/hash_collision)"},
+       .meaning = "Seed of its randomness; default: the scenario's. (lossy_link/hash_collision)"},
       {.path = "fault.direction",
        .form = Form::choice,
        .choices = kFaultDirections,

@@ -75,7 +75,7 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(transport.planes),
      .choices = kPlaneUses,
      .meaning =
-         "Of several `fabric.ports` a connection uses all in turn (default and allowed with "
+         "With several `fabric.ports` a connection uses all in turn (default and allowed with "
          "`reliability = \"selective\"`), one by a hash (else the default), or one dealt out."},
     {.path = "transport.window_packets",
      .field = PACELINE_FIELD(transport.window_packets),

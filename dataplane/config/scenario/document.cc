@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kSchema = 1;
 
-// Parameters belong to the algorithm that they were written for: where an override of `path` puts
-// another one in its place, those of the file go. Those that overrides gave stay.
+// Parameters belong to the algorithm that they were written for: if an override of `path` replaces
+// the algorithm, the file's parameters are dropped. Those given by overrides stay.
 void drop_parameters_of_another(TomlNode& root, std::string_view path, const TomlNode& algorithm) {
   TomlNode* owner = &root;
   for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
@@ -90,7 +90,7 @@ void imply(Scenario& s, const GivenKeys& given) {
     s.fabric.topology = "file";
   }
   if (given.given("fabric.k") && !given.given("fabric.topology")) s.fabric.topology = "fat_tree";
-  // An inherited key that does nothing here.
+  // These topologies ignore a number of ports that the file inherits.
   if (s.fabric.topology == "file" || s.fabric.topology == "dumbbell") s.fabric.ports = 1;
   if (s.fabric.topology != "file") {
     // A number beyond 32 bits exceeds the limit that check_scenario reports, as it also reports
@@ -110,7 +110,7 @@ void imply(Scenario& s, const GivenKeys& given) {
     }
   }
   imply_planes(s, given);
-  // Either key may say it. A contradiction is left as it is, for check_scenario.
+  // Either key selects PFC. A contradiction between them is left for check_scenario to report.
   if (!given.given("fabric.flow_control")) {
     s.fabric.flow_control = s.fabric.pfc.enabled ? "pfc" : "none";
   } else if (!given.given("fabric.pfc.enabled")) {

@@ -128,7 +128,7 @@ class LinkFinder {
       return number == Numbered::yes;
     }
     error_ =
-        fmt::format("\"{}\" is no node; expected host, leaf, spine or core and a number", name);
+        fmt::format("\"{}\" is not a node; expected host, leaf, spine or core and a number", name);
     return false;
   }
 
@@ -177,7 +177,7 @@ class LinkFinder {
 
   bool no_end(std::string_view name) {
     error_ = fmt::format(
-        "\"{}\" is no host; expected one such as \"host3\" or \"server2.nic1\", or a port of it "
+        "\"{}\" is not a host; expected one such as \"host3\" or \"server2.nic1\", or a port of it "
         "such as \"host3.p1\"",
         name);
     return false;

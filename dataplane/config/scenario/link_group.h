@@ -16,9 +16,9 @@ struct FoundLinks {
   std::string error;                 // not empty: why there are none
 };
 
-// A link as in find_link; or "leaf3", "spine2", "core1": all links of that switch; "plane1": those
-// of the ports with that number and, where the plane is a fabric of its own, all others in it;
-// "server2": those of all ports of all its NICs. Of a regular topology.
+// For regular topologies. A link as in find_link; or "leaf3", "spine2", "core1": all links of that
+// switch; "plane1": links of the ports with that number and, if the plane is a fabric of its own,
+// all others in it; "server2": links of all ports of all its NICs.
 FoundLinks find_links(const FabricConfig& fabric, std::string_view name);
 
 }  // namespace paceline::config

@@ -58,7 +58,7 @@ void read_nic(const TomlMember& member, NicConfig& out, ReadContext& context) {
       });
 }
 
-// Those not named are called after their number, which nobody else may be.
+// NICs without a name get one from their number; no other NIC may have that name.
 void finish_names(const TomlNode& root, Testbed& out, ReadContext& context) {
   const std::uint32_t hosts = out.scenario->fabric.hosts;
   const TomlMember* nic = root.find("nic");

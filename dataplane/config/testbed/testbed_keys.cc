@@ -100,7 +100,7 @@ constexpr auto kHostKeys = std::to_array<KeySpec>({
     {.path = "port.host.announcements",
      .min = 0,
      .max = 10,
-     .meaning = "Of the own addresses, at the start."},
+     .meaning = "Announcements of own addresses at the start."},
     {.path = "port.host.neighbours", .min = 512, .max = 65536, .meaning = "Known at a time."},
     {.path = "port.host.retransmit",
      .min = 1e9,

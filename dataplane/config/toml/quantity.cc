@@ -184,7 +184,7 @@ Parsed<std::uint64_t> parse_family(std::string_view text, const Family& family) 
     } else if (rest.empty()) {
       reason = "it has no unit";
     } else {
-      reason = fmt::format("\"{}\" is no unit of it", rest);
+      reason = fmt::format("\"{}\" is not one of its units", rest);
     }
   }
   if (!reason.empty()) {

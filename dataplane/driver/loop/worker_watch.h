@@ -14,32 +14,32 @@
 namespace paceline {
 
 struct WatchSettings {
-  // Both from the end of one turn's reading of the clock to the next one's; hiccup <= stall_limit.
+  // Both are times between the starts of two turns; hiccup <= stall_limit.
   Picos hiccup = picos_from_micros(100);
   Picos stall_limit = picos_from_micros(10'000);
 };
 
 struct WatchCounters {
-  std::uint64_t hiccups = 0;  // stalls among them
+  std::uint64_t hiccups = 0;  // including stalls
   Picos hiccup_time{0};       // their sum
   std::uint64_t stalls = 0;
   Picos longest{0};
-  Picos last_hiccup_at{0};  // ends of the latest
+  Picos last_hiccup_at{0};  // when the latest one ended
   Picos last_stall_at{0};
   Picos last_turn_at{0};
 };
 
 class WorkerWatch {
  public:
-  // Refuses nothing: whoever reads settings from people checks them.
+  // Does not check the settings: readers of configuration do.
   explicit WorkerWatch(const WatchSettings& settings = {}) : settings_(settings) {}
 
-  // A turn begins. `asked`: for how long the worker itself had put its thread to sleep since the
-  // turn before. Returns for how long nobody looked, when that is more than a hiccup, sleep
-  // included; else 0.
+  // A turn begins. `asked`: how long the worker has asked to sleep since the turn before; that part
+  // of the gap is not counted. Returns the whole gap, sleep included, if it is longer than
+  // WatchSettings::hiccup; else 0.
   Picos turn(Picos now, Picos asked = Picos{0});
 
-  // Any thread; each value by itself is right.
+  // Any thread. Each value is right by itself; they may be of different turns.
   WatchCounters counters() const;
   const WatchSettings& settings() const { return settings_; }
 

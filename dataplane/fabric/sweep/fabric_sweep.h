@@ -30,9 +30,9 @@ class FabricSweep {
   // Both must outlive this.
   FabricSweep(Forwarding& forwarding, const Slab<HostPort>& ports);
 
-  // For who works off a window [begin, end) no longer than the shortest delay of a link, so that
-  // what a node does within it is felt by others after it: each node's events in their order, the
-  // nodes in any. Why this fabric cannot be worked off so; empty: it can, once prepared.
+  // Why this fabric cannot be swept by windows [begin, end); empty: it can, once prepared. A window
+  // is no longer than the shortest delay of a link, so that other nodes feel what a node does in it
+  // only after it: each node's events run in their order, the nodes in any order.
   static std::string obstacle(const FabricSpec& spec);
   void prepare();
   // The node at which packets of a directed link arrive in this part: a host, or a switch, which

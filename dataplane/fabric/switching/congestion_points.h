@@ -26,7 +26,7 @@ class CongestionPoints {
   explicit CongestionPoints(const FabricSpec& spec)
       : weight_(spec.notice.weight), sample_bytes_(spec.notice.sample_bytes), seed_(spec.seed) {}
 
-  // Those of the next egress port, in the order of their numbers.
+  // Adds those of the next egress port; call it in the order of port numbers.
   void add(std::uint64_t set_point_bytes);
 
   // A packet has joined a queue, which has `queue_bytes` with it. True: it is sampled, and `out`

@@ -112,7 +112,7 @@ class EgressQueues {
     friend bool operator==(const Curve&, const Curve&) = default;
   };
 
-  // Of the port of a link, by its rate.
+  // The curve of a link's port, by its rate.
   std::uint8_t curve_of(std::uint32_t link) const;
   void mark(Egress& egress, Packet* packet, std::uint64_t queue_bytes);
 

@@ -175,8 +175,8 @@ std::vector<std::string> check_buildable(const FabricSpec& spec);
 // The same, and whether hosts cannot reach each other, with which a network can still be built.
 std::vector<std::string> check(const FabricSpec& spec);
 
-// For each host the first host that is connected to it: two hosts reach each other, all links being
-// up, exactly when theirs is the same. Of a spec that is buildable.
+// For each host the first host that is connected to it: two hosts reach each other, if all links
+// are up, exactly when their first host is the same. `spec` must be buildable.
 std::vector<std::uint32_t> islands(const FabricSpec& spec);
 
 // The IPv6 address of a host.

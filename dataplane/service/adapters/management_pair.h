@@ -1,7 +1,7 @@
-// Queue pair 1 of a NIC instance, by which management datagrams of 256 bytes go from machine to
-// machine (InfiniBand Architecture Specification, volume 1, 13.5.1: the general services
-// interface). The worker's, except for take() and the counters. It has no memory but its own, and
-// what does not fit there is lost, as datagrams are.
+// Queue pair 1 of a NIC instance. It exchanges management datagrams of 256 bytes with other
+// machines (InfiniBand Architecture Specification, volume 1, 13.5.1: the general services
+// interface). Only the worker uses it, except for take() and the counters. It has memory of its
+// own; datagrams that do not fit there are dropped.
 #pragma once
 
 #include <array>
@@ -31,22 +31,22 @@ class ManagementPair {
 
   using Bell = std::shared_ptr<const attach::Descriptor>;
 
-  // `pd`: of nobody else. `bell`: an eventfd, written to when something has arrived.
-  // To be destroyed once its thread has ended.
+  // `pd`: used by nothing else. `bell`: an eventfd, written to when a datagram has arrived.
+  // Destroy it only after the worker's thread has ended.
   ManagementPair(Picos now, transport::Engine& engine, std::uint32_t pd, Bell bell);
 
   // --- between turns ---
-  // False: it is lost, because others wait to be sent.
+  // False: dropped, because too many datagrams or destinations wait.
   bool send(Picos now, const transport::QpPath& path,
             std::span<const std::byte, kDatagramBytes> bytes);
 
   // --- in a turn ---
-  // Passes on what the engine has received. True when there was anything.
+  // Passes on the datagrams that the engine has received. True if there were any.
   bool collect(Picos now);
 
   // --- the control thread ---
   bool take(Arrival& out) { return arrivals_.pop(out); }
-  // Arrived, but with another size or from another queue pair than 1, or too many at once.
+  // Datagrams dropped on arrival: wrong size, not from queue pair 1, or too many at once.
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
@@ -55,7 +55,7 @@ class ManagementPair {
   struct Handle {
     transport::QpPath path{};
     std::uint32_t number = 0;
-    std::uint64_t used = 0;  // the later, the greater
+    std::uint64_t used = 0;  // value of uses_ at its last use
   };
 
   bool pass_on(const probing::DatagramPair::Arrival& from);

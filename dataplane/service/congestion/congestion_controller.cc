@@ -18,9 +18,9 @@ std::string_view arm_words(std::optional<std::uint8_t> arm) {
   return *arm == 0 ? ", by the champion's arm" : ", by the candidate's arm";
 }
 
-// A plug-in and why it is in quarantine.
+// Names a plug-in, and the reason for its quarantine.
 std::string quarantine_words(cc::AlgorithmId algorithm, cc::plugin::Offence offence) {
-  return fmt::format("{} is in quarantine, for it {}: this service does not call it again",
+  return fmt::format("{} is in quarantine because it {}: this service does not call it again",
                      cc::find(algorithm)->name, cc::plugin::offence_text(offence));
 }
 
@@ -37,7 +37,7 @@ config::CongestionChange CongestionController::with_plugin(const config::Congest
   config::CongestionChange out = change;
   const bool named = change.names_file();
   if (!named && !change.sha256.empty()) {
-    errors.emplace_back("sha256 is of a plug-in: algorithm \"plugin:PATH\" is needed");
+    errors.emplace_back("sha256 needs a plug-in: set algorithm to \"plugin:PATH\"");
   }
   if (!named || !errors.empty()) return out;
   const cc::Registered loaded = shelf_.load(change.file(), change.sha256);
@@ -164,7 +164,7 @@ std::vector<std::string> CongestionController::begin_trial(const ControlRequest&
   return errors;
 }
 
-// Whether the engines take both arms at a time: said before the first block, not in it.
+// Checks before the first block that the engines can run both arms at a time.
 std::vector<std::string> CongestionController::refusals_of(const Trial& trial) {
   std::vector<std::string> errors;
   const auto by_peer = arms_by_peer(trial, trial.arms, champions_);
@@ -195,7 +195,7 @@ CongestionController::Outcome CongestionController::use_arms(Trial& trial,
     return {{request.arms.empty()
                  ? fmt::format("the trial \"{}\" has {} clusters: arms is needed, an arm for each",
                                trial.name, trial.clusters.size())
-                 : fmt::format("arms: {} of them, the trial \"{}\" has {} clusters",
+                 : fmt::format("arms: {} given, the trial \"{}\" has {} clusters",
                                request.arms.size(), trial.name, trial.clusters.size())},
             {}};
   }
@@ -260,8 +260,8 @@ CongestionController::Outcome CongestionController::end_trial(const ControlReque
   return out;
 }
 
-// Cannot be refused: these values were in force before. A worker that has ended has no candidate
-// in force either.
+// Cannot be refused, because these values were in force before. If a worker has ended, its NICs
+// run no candidate either.
 void CongestionController::put_champion_back(Trial& trial, TrialState state, std::string why) {
   Changes changes;
   for (std::size_t i = 0; i < trial.nics.size(); ++i) {
@@ -295,7 +295,7 @@ void CongestionController::look(std::size_t nic) {
   if (finding) tripped(nic, finding->trip, {}, finding->arm);
 }
 
-// Which one is new is not worth keeping count of.
+// Names all of them: which one is new is not recorded.
 std::string CongestionController::quarantines_on(std::size_t nic) {
   std::vector<std::string> out;
   for (const cc::AlgorithmInfo& info : cc::algorithms()) {
@@ -324,7 +324,7 @@ void CongestionController::tripped(std::size_t n, const GuardTrip& trip, std::st
                revert ? "the champion is put back" : "reported", event.detail.empty() ? "" : "; ",
                event.detail);
   if (!revert) return guard_.note(n, std::move(event));
-  // Latched first: the champion's first body says so.
+  // Latched first, so that the champion's first telemetry body shows the trip.
   for (const std::size_t other : trial->nics) {
     guard_.note(other, event);
     guard_.latch(other);

@@ -1,5 +1,5 @@
-// Changes of congestion control while the service runs: changes of what is in force, trials of a
-// candidate against the champion, and the guard that ends trials. For the control thread.
+// Changes congestion control while the service runs: changes values in force, runs trials of a
+// candidate against the champion, and has the guard that ends trials. For the control thread.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kGuardLookMs = 100;
 
 class CongestionController {
  public:
-  // The service has been started. It outlives the controller.
+  // `service` has been started, and outlives the controller.
   explicit CongestionController(Service& service);
 
   struct Changed {
@@ -30,7 +30,7 @@ class CongestionController {
     bool changed = false;
   };
   struct Outcome {
-    std::vector<std::string> errors;  // with any, nothing has changed
+    std::vector<std::string> errors;  // if not empty, nothing has changed
     std::vector<Changed> nics;
   };
 
@@ -40,29 +40,29 @@ class CongestionController {
   std::uint64_t remaining_ms(const Trial& trial) const { return trials_.remaining_ms(trial); }
   const PluginShelf& shelf() const { return shelf_; }
   const GuardWatch& guard() const { return guard_; }
-  // Those that the guard judges a NIC by now.
+  // The limits by which the guard judges a NIC now.
   GuardLimits limits_of(std::size_t nic) const {
     const Trial* const trial = trials_.running_on(nic);
     return trial != nullptr ? trial->limits : GuardLimits{};
   }
 
-  // Makes what is in force the champion.
+  // Puts a change in force and makes the result the champion.
   Outcome configure(const ControlRequest& request);
-  // Errors.
+  // Returns errors.
   std::vector<std::string> begin_trial(const ControlRequest& request);
   Outcome use_arm(const ControlRequest& request);
   Outcome renew(const ControlRequest& request);
   Outcome end_trial(const ControlRequest& request);
   Outcome clear_guard(const ControlRequest& request);
 
-  // Every kGuardLookMs: the guard looks at what workers have counted; trials that nobody renews are
-  // over.
+  // Call every kGuardLookMs. The guard checks the workers' counters. Trials that were not renewed
+  // in time end.
   void tick(std::uint64_t now_ms);
 
  private:
   using Changes = std::vector<Champions::Change>;
 
-  // The same change with the name of the plug-in where it says "plugin:PATH", loaded.
+  // Loads the plug-in of a change to "plugin:PATH". Returns the change with the plug-in's name.
   config::CongestionChange with_plugin(const config::CongestionChange& change,
                                        std::vector<std::string>& errors) const;
   // What a NIC would run after the change, starting from `in_force`; errors begin with its name.
@@ -70,7 +70,7 @@ class CongestionController {
                 std::vector<std::string>& errors);
   Trial* named(const std::string& name, std::vector<std::string>& errors);
   Trial* running(const std::string& name, std::vector<std::string>& errors);
-  // All of them, or none; what is wrong.
+  // Applies all changes or none. Returns errors.
   std::vector<std::string> apply(const Changes& changes);
   Outcome put_arm(Trial& trial, const Changes& changes, const ControlRequest& request);
   Outcome use_arms(Trial& trial, const ControlRequest& request);
@@ -79,7 +79,7 @@ class CongestionController {
   void look(std::size_t nic);
   void tripped(std::size_t nic, const GuardTrip& trip, std::string detail = {},
                std::optional<std::uint8_t> arm = {});
-  // All plug-ins that are in quarantine there, and why.
+  // Names the plug-ins in quarantine on the NIC, each with its reason.
   std::string quarantines_on(std::size_t nic);
 
   std::uint64_t start_unix_ns_;

@@ -35,20 +35,20 @@ std::string without_links(const std::string& path) {
 // With whose rights this thread opens files (FileRights).
 uid_t file_user() { return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))); }
 
-// A user, other than root and the one that started the service, who could have written the file;
-// empty: none.
+// Why a user other than root and the one that started the service could have written the file; an
+// empty text: none could.
 std::string others_who_write(const struct stat& facts) {
   const uid_t starter = file_user();
   if (facts.st_uid != 0 && facts.st_uid != starter) {
     return fmt::format(
         "belongs to user {}{}: it must belong to root{}", facts.st_uid,
         facts.st_uid == ::geteuid()
-            ? ", which the service has become (whoever breaks into the service could write it)"
+            ? ", the service's own user (an attacker in the service could write it)"
             : "",
         starter == 0 ? "" : fmt::format(" or to user {}, who started the service", starter));
   }
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return fmt::format("others may write it (mode {:o}): it must be writable by its owner alone",
+    return fmt::format("is writable by others (mode {:o}): only its owner may write it",
                        facts.st_mode & 07777U);
   }
   return {};

@@ -56,7 +56,7 @@ class TrialTable {
 
   void tick(std::uint64_t now_ms) { now_ms_ = now_ms; }
   std::uint64_t remaining_ms(const Trial& trial) const;
-  // Those that run and that nobody has renewed in time.
+  // Running trials that were not renewed in time.
   std::vector<Trial*> expired();
 
  private:

@@ -140,7 +140,7 @@ Json changed_nics(const CongestionController& controller,
   return out;
 }
 
-// If NICs differ in rate, derived values differ: the answer has those of the trial's first NIC.
+// Values derived from a NIC's rate may differ between NICs: the answer has those of the first NIC.
 Json trial_arms(const Trial& trial, Json out) {
   Json arms = Json::array();
   for (const auto& side : {trial.champions, trial.candidates}) {
@@ -203,7 +203,7 @@ Json guard_state(const CongestionController& controller, Json out) {
   return out;
 }
 
-// A text that is too long for a message, in memory that the asker maps.
+// Puts a text that is too long for a message into memory that the client maps.
 bool put_aside(const std::string& text, ControlAnswer& answer) {
   if (!answer.memory.make("paceline-answer", text.size(), attach::SharedWrite::maker_only)) {
     return false;
@@ -217,7 +217,7 @@ bool put_aside(const std::string& text, ControlAnswer& answer) {
 
 std::string ControlOperations::refuse(const std::string& why) { return text_of(refusal(0, {why})); }
 
-// A clock is of any NIC, links are emulated.
+// Any NIC's clock can have a fault, but only emulated links can.
 std::string ControlOperations::plan(const config::LinkFault& fault,
                                     std::vector<fabric::LinkEvent>& out) {
   const config::FaultKindInfo* const kind = config::find_fault_kind(fault.action);
@@ -226,7 +226,7 @@ std::string ControlOperations::plan(const config::LinkFault& fault,
   return fmt::format("target: there is no NIC {} here", fault.target);
 }
 
-// Emulated NICs are all of one worker.
+// Worker 0 has all emulated NICs.
 std::vector<std::string> ControlOperations::inject(const std::vector<config::LinkFault>& faults,
                                                    std::size_t& links) {
   ServiceWorker& worker = service_.worker(0);
@@ -256,7 +256,7 @@ std::vector<std::string> ControlOperations::inject(const std::vector<config::Lin
   return {};
 }
 
-// Links first, so that a last word of the engine reaches nobody.
+// Takes the links down first, so that nothing that the engine sends at its end leaves the NIC.
 std::vector<std::string> ControlOperations::take_away(const std::vector<std::string>& names) {
   std::vector<std::string> errors;
   std::vector<NicPlace> places;
@@ -277,7 +277,7 @@ std::vector<std::string> ControlOperations::take_away(const std::vector<std::str
     down.target = attach::text_of(worker.nics().nic(place.nic).info.name);
     down.action = "down";
     std::vector<fabric::LinkEvent> events;
-    // A port of this machine keeps its link, which is others' as well.
+    // A port of this machine keeps its link, because others use it, too.
     if (worker.nics().plan_fault(down, events).empty()) {
       worker.call(place.nic, [&](Picos now) { worker.nics().change_links(now, events); });
     }
@@ -405,7 +405,7 @@ ControlAnswer ControlOperations::answer(std::string_view text, const ControlClie
     answer.text = text_of(out);
   }
   if (answer.text.size() <= kMostControlBytes) return answer;
-  // Anything else that is too long comes whole.
+  // Any other answer that is too long is put aside as a whole.
   const std::string whole = std::move(answer.text);
   Json brief = head(request.id, ok);
   brief["bytes"] = whole.size();

@@ -17,9 +17,9 @@ namespace paceline::service {
 
 struct ControlAnswer {
   std::string text;             // at most kMostControlBytes
-  int descriptor = -1;          // of whoever answers, or `memory`'s
-  int second_descriptor = -1;   // goes with the first
-  attach::SharedMemory memory;  // what was too long for a message
+  int descriptor = -1;          // owned by the part that answers, or by `memory`
+  int second_descriptor = -1;   // sent with the first
+  attach::SharedMemory memory;  // holds a text that was too long for a message
 };
 
 // What operators ask of the sessions of programs.
@@ -40,14 +40,14 @@ class ControlOperations {
         captures_(service),
         probes_(service) {}
 
-  // `client`: who asks, where it is one that can go away.
+  // `client`: the connection that asks, if it can end.
   ControlAnswer answer(std::string_view text, const ControlClient& client = {});
-  // Its connection has ended: so does what it had for itself.
+  // The client's connection has ended: ends its captures and probes.
   void gone(const ControlClient& client) {
     captures_.end_all_of(client);
     probes_.end_all_of(client);
   }
-  // To somebody who may ask nothing.
+  // The answer to a client without rights.
   static std::string refuse(const std::string& why);
 
  private:

@@ -25,10 +25,10 @@ namespace paceline::service {
 
 namespace {
 
-// Requests of one client in a row, before the others get their turn.
+// Requests that one client may send in a row before other clients get their turn.
 constexpr int kControlInARow = 4;
 
-// One whole message, its descriptors with it. False: the other end does not read, or is gone.
+// Sends one whole message with its descriptors. False: the client does not read, or is gone.
 bool send_answer(int socket, const ControlAnswer& answer) {
   iovec part{const_cast<char*>(answer.text.data()), answer.text.size()};
   msghdr message{};
@@ -96,7 +96,7 @@ std::string ControlServer::listen(const std::string& path) {
                                : fmt::format("{}: {}", path, std::strerror(errno));
   }
   if (grouped_ && path.front() != '@' && ::lchown(path.c_str(), uid_t(-1), group_) != 0) {
-    return fmt::format("{}: to give it to the group {}: {}", path, group, std::strerror(errno));
+    return fmt::format("{}: cannot set its group to {}: {}", path, group, std::strerror(errno));
   }
   path_ = path;
   attach::allow_descriptors(socket.get(), false);
@@ -107,7 +107,7 @@ std::string ControlServer::listen(const std::string& path) {
   return {};
 }
 
-// Each tick is so long after the one before, however late it is served: time does not drift.
+// Ticks are due at fixed times, even if one is served late, so that now_ms_ does not drift.
 void ControlServer::wait_for_tick() {
   look_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
@@ -135,7 +135,9 @@ void ControlServer::wait_for_clients() {
 std::string ControlServer::judge_peer(int socket) const {
   ucred peer{};
   socklen_t length = sizeof(peer);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return "who is that?";
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
+    return fmt::format("cannot tell the user of a client: {}", std::strerror(errno));
+  }
   if (peer.uid == 0 || peer.uid == service_.privileges().owner) return {};
   if (grouped_) {
     if (peer.gid == group_) return {};
@@ -183,7 +185,7 @@ void ControlServer::wait_for_request(Place at) {
     try {
       goes_on = serve(*at);
     } catch (const std::exception& wrong) {
-      spdlog::warn("control: a client is sent away: {}", wrong.what());
+      spdlog::warn("control: disconnects a client: {}", wrong.what());
     }
     if (goes_on) {
       wait_for_request(at);
@@ -208,7 +210,7 @@ bool ControlServer::serve(Client& client) {
     const ssize_t got = attach::receive_plain(socket, std::as_writable_bytes(std::span(room_)));
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;
-    // One byte more than allowed shows that it was cut off, and is refused for its length.
+    // The room has one byte more than allowed: a longer request fills it and is refused.
     const ControlAnswer answer = operations_.answer(
         std::string_view(room_.data(), static_cast<std::size_t>(got)), client.who);
     if (!send_answer(socket, answer)) return false;

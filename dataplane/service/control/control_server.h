@@ -1,6 +1,6 @@
 // The control socket: accepts the daemon and operators' tools beside the programs, on the same
-// thread, and drives the controller's ticks. Nobody who connects can hold the thread up: messages
-// are bounded, sockets never block, and who does not read answers is sent away.
+// thread, and drives the controller's ticks. No client can hold the thread up: messages are
+// bounded, sockets never block, and a client that does not read answers is disconnected.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

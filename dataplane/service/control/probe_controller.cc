@@ -258,8 +258,8 @@ Json ProbeController::begin(const ControlClient& client, const ProbeRequest& req
   return {{"interval_us", slowest_us}};
 }
 
-// Copied on the worker's thread, worked out on this one. Of several readings of both clocks those
-// that are closest to one moment are told.
+// Figures are copied on the worker's thread and evaluated on this one. Both clocks are read several
+// times; the answer has the pair of readings that are closest in time.
 Json ProbeController::figures_of(const End& end) {
   constexpr std::size_t kReadings = 8;
   std::vector<probing::PeerFigures> figures(end.peers.size());

@@ -36,8 +36,8 @@ struct PrivilegeNeeds {
   bool ports = false;  // devices of this machine are open
 };
 
-// Of the calling thread and those that it starts; of all threads where the user changes. Gives up
-// the way back, too. Returns an error, or an empty text; after an error the process must end.
+// Drops those of the calling thread and of threads that it starts; of all threads if the user
+// changes. They cannot be regained. Returns an error, after which the process must end, or "".
 std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out);
 
 }  // namespace paceline::service

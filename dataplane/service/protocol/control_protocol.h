@@ -61,9 +61,8 @@
 //                off, for whoever probes.
 //
 //   take_away    {nics: [names]} -> {}: as if they were pulled out of the machine. Their links go
-//   down,
-//                programs get IBV_EVENT_DEVICE_FATAL and RDMA_CM_EVENT_DEVICE_REMOVAL, and nobody
-//                opens them again until the service is restarted. All of them, or none.
+//                down, programs get IBV_EVENT_DEVICE_FATAL and RDMA_CM_EVENT_DEVICE_REMOVAL, and
+//                cannot open them again until the service is restarted. All of them, or none.
 //
 //   probe_open   {clocks?: [{nic, offset_ns?, drift_ppb?, jump_ns?, jump_after_us?}]} -> nics:
 //                [{name, address, qp_number, qkey}]. Each NIC gets a queue pair for probes, until
@@ -77,7 +76,7 @@
 //   probes       {} -> nics: [{name, address, refused, clock: {now_ns, raw_ns}, peers: [{address,
 //                sent, answered, lost, fabric_ns, host_ns, there_ns, back_ns: {p50, p99} or null,
 //                offset_ns, drift_ppb, uncertainty_ns, clock_probes, clock_restarts, paths: [{port,
-//                sent, answered, lost, fabric_ns}]}]}]. Of the latest 512 probes of a pair at most.
+//                sent, answered, lost, fabric_ns}]}]}]. From the latest 512 probes of a pair.
 //                there: from the NIC to the peer; offset: what the peer's clock shows less what the
 //                NIC's does. raw_ns: CLOCK_MONOTONIC_RAW at the same moment as now_ns.
 //

@@ -89,7 +89,7 @@ std::vector<Field> trial_fields() {
           whole_field("hold_ms", true, kLeastHoldMs, kMostHoldMs)};
 }
 
-// Those of links, and the kinds of [[fault]].
+// Actions on links, and the kinds of [[fault]].
 std::vector<std::string> fault_actions() {
   std::vector<std::string> all{kFaultActions.begin(), kFaultActions.end()};
   const auto kinds = config::fault_kind_names();
@@ -410,7 +410,7 @@ ParsedControl parse_control(std::string_view text) {
     return out;
   }
   if (!object.is_object()) {
-    out.errors.emplace_back("the request is no JSON object");
+    out.errors.emplace_back("the request is not a JSON object");
     return out;
   }
   const auto op = object.find("op");

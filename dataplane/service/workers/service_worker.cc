@@ -95,7 +95,7 @@ void ServiceWorker::stop() {
   thread_.join();
 }
 
-// Edge-triggered: each write wakes once, and nobody needs to read the counter back.
+// Edge-triggered: each write wakes once, and the counter need not be read back.
 bool ServiceWorker::watch(int eventfd) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
@@ -174,7 +174,7 @@ void ServiceWorker::report_events() {
   }
 }
 
-// As a RoCE NIC whose interface went down and came back: with the link its addresses return.
+// Like a RoCE NIC, reports a change of addresses (GIDs), too, when the link comes up.
 void ServiceWorker::report_links() {
   link_changes_ = nics_->link_changes();
   for (std::size_t nic = 0; nic < up_.size(); ++nic) {

@@ -100,7 +100,7 @@ class TelemetryPublisher {
     };
     std::array<Cluster, telemetry::kMostClusters> clusters{};
     Picos round_at{0};
-    // Of the probes so far: those of clients before, and of this one.
+    // Counts of probes so far: those of earlier clients, and those of the current one.
     probing::PathCounts probed_before{};
     probing::PathCounts probed{};
   };

@@ -18,11 +18,11 @@ struct EchoMessage {
   IpHeader ip;
   std::uint16_t identifier = 0;
   std::uint16_t sequence = 0;
-  std::size_t data_bytes = 0;  // behind the eight bytes
+  std::size_t data_bytes = 0;  // after the eight bytes
 };
 
-// `ip` starts at the IP header, `rest` continues it (Packet: header and payload). The checksum over
-// all of it is verified. Anything but an echo request or reply with code 0: icmp_type, icmp_code.
+// `ip` starts at the IP header, `rest` continues it (Packet: header and payload). Verifies the
+// checksum over both. Errors icmp_type, icmp_code: not an echo request or reply, or not code 0.
 [[nodiscard]] HostError parse_echo(std::span<const std::byte> ip, std::span<const std::byte> rest,
                                    bool ipv6, EchoMessage& out);
 
@@ -30,8 +30,8 @@ struct EchoMessage {
 // service kept, data untouched wherever it lies.
 void make_echo_reply(std::span<std::byte> ip, const EchoMessage& request);
 
-// Writes IP header and echo message in front of `data`, of which nothing is written but which the
-// checksum covers. Takes addresses, tos, ttl and family from message.ip. Returns the bytes written.
+// Writes IP header and echo message without their data; the checksum covers `data`, which follows
+// them. Takes addresses, tos, ttl and family from message.ip. Returns the bytes written.
 std::size_t store_echo(std::byte* out, const EchoMessage& message, std::span<const std::byte> data);
 
 }  // namespace paceline::wire

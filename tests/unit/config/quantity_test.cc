@@ -42,9 +42,9 @@ TEST_CASE("sizes know decimal and binary prefixes", "[config]") {
 }
 
 TEST_CASE("what is no quantity is refused with the units that are", "[config]") {
-  CHECK(
-      parse_time("5 parsecs").error ==
-      "\"parsecs\" is no unit of it; expected a time such as \"1us\" (units ps, ns, us, ms or s)");
+  CHECK(parse_time("5 parsecs").error ==
+        "\"parsecs\" is not one of its units; expected a time such as \"1us\" (units ps, ns, us, "
+        "ms or s)");
   CHECK(parse_time("5").error ==
         "it has no unit; expected a time such as \"1us\" (units ps, ns, us, ms or s)");
   CHECK(parse_rate("-100Gb/s").error ==

@@ -577,8 +577,8 @@ fan_in = 7
         "s.toml:6:8: event.link = \"leaf0-spine0#1\": there are 1 links between these nodes, "
         "numbered from 0");
   CHECK(error(down + "link = \"tor0-spine0\"\n") ==
-        "s.toml:6:8: event.link = \"tor0-spine0\": \"tor0\" is no node; expected host, leaf, spine "
-        "or core and a number");
+        "s.toml:6:8: event.link = \"tor0-spine0\": \"tor0\" is not a node; expected host, leaf, "
+        "spine or core and a number");
   CHECK(error(down) == "s.toml:3:1: an [[event]] needs \"link\"");
   CHECK(error(down + "link = \"spine1-core2\"\nrate = \"1Gb/s\"\n") ==
         "s.toml:7:8: event.rate does nothing with event.action = \"down\"; it is for rate");

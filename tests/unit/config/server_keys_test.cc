@@ -63,7 +63,7 @@ ports = 2
         "no node \"server12\"; allowed is server0 .. server11");
   for (const char* none : {"server3", "host3.p", "host.p1", "server3.nic", "host3.q1"}) {
     CAPTURE(none);
-    CHECK(find_link(f, none).error.starts_with("\"" + std::string(none) + "\" is no host; "));
+    CHECK(find_link(f, none).error.starts_with("\"" + std::string(none) + "\" is not a host; "));
   }
 
   const auto tors = read_servers(R"(

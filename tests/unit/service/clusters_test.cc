@@ -150,7 +150,7 @@ TEST_CASE("a trial with clusters: who is in it and what it may be", "[threads]")
     CHECK(controller.use_arm(arms_of({}, 1)).errors ==
           Errors{"the trial \"t\" has 2 clusters: arms is needed, an arm for each"});
     CHECK(controller.use_arm(arms_of({0, 1, 0}, 1)).errors ==
-          Errors{"arms: 3 of them, the trial \"t\" has 2 clusters"});
+          Errors{"arms: 3 given, the trial \"t\" has 2 clusters"});
     CHECK(controller.nics()[2].in_force.generation == 1);
     CHECK(controller.use_arm(arms_of({0, 1}, 1)).errors.empty());
     // A NIC is told with the arm of its own cluster, which is what its port grants by.

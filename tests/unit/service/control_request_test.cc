@@ -62,9 +62,9 @@ TEST_CASE("requests are read as they were meant", "[control]") {
 
 TEST_CASE("every error is told, and nothing unknown is taken", "[control]") {
   const auto errors = [](const std::string& text) { return parse_control(text).errors; };
-  CHECK(errors("") == Errors{"the request is no JSON object"});
-  CHECK(errors("[]") == Errors{"the request is no JSON object"});
-  CHECK(errors("{\"a\":") == Errors{"the request is no JSON object"});
+  CHECK(errors("") == Errors{"the request is not a JSON object"});
+  CHECK(errors("[]") == Errors{"the request is not a JSON object"});
+  CHECK(errors("{\"a\":") == Errors{"the request is not a JSON object"});
   CHECK(errors("{}").size() == 3);
   CHECK(errors(R"({"schema":2,"id":1,"op":"hello"})") == Errors{"schema: 2; allowed: 1"});
   CHECK(errors(R"({"schema":1,"id":-1,"op":"hello"})").size() == 1);

@@ -122,11 +122,11 @@ TEST_CASE("plug-ins come from folders that are allowed, in files that nobody els
   CHECK(says(refusal(shelf, folder.file("sub")), "not a file"));
   for (const mode_t mode : {0664U, 0646U}) {
     REQUIRE(::chmod(good.c_str(), mode) == 0);
-    CHECK(says(refusal(shelf, good), "others may write it"));
+    CHECK(says(refusal(shelf, good), "is writable by others"));
   }
   REQUIRE(::chmod(good.c_str(), 0644) == 0);
   REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
-  CHECK(says(refusal(shelf, good), "the folder " + folder.path() + " others may write it"));
+  CHECK(says(refusal(shelf, good), "the folder " + folder.path() + " is writable by others"));
   REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
   if (::geteuid() == 0) {
     REQUIRE(::chown(good.c_str(), 12345, static_cast<gid_t>(-1)) == 0);
@@ -169,7 +169,7 @@ TEST_CASE("an operator names a plug-in's file, and everybody is told which code 
   CHECK(says(controller.error("configure", {{"algorithm", named}, {"sha256", "1"}}),
              "64 hexadecimal digits"));
   CHECK(says(controller.error("configure", {{"algorithm", "dcqcn"}, {"sha256", digest}}),
-             "sha256 is of a plug-in"));
+             "sha256 needs a plug-in"));
   CHECK(says(controller.error("configure", {{"algorithm", named}, {"params", {{"nonsense", 1}}}}),
              "nonsense"));
   CHECK(controller.ask("parameters").at("nics")[0].at("algorithm") == "dcqcn");
@@ -248,7 +248,7 @@ TEST_CASE("a candidate that is put into quarantine is taken back, and not tried 
   }
   REQUIRE(over);
   const Json trial = controller.ask("trials").at("trials")[0];
-  CHECK(says(trial.at("why").get<std::string>(), "quarantine, for it answered with nonsense"));
+  CHECK(says(trial.at("why").get<std::string>(), "quarantine because it answered with nonsense"));
   const Json back = controller.ask("parameters");
   for (const Json& nic : back.at("nics")) CHECK(nic.at("algorithm") == "dcqcn");
   const Json trip = controller.ask("guard").at("nics")[0].at("trips")[0];
@@ -305,6 +305,6 @@ TEST_CASE("a plug-in of the user that root's service has become is refused, root
     return;
   }
   const uid_t service = becomes;
-  CHECK(says(load_as(service, becomes), "which the service has become"));
+  CHECK(says(load_as(service, becomes), "the service's own user"));
   CHECK(says(load_as(54'321, becomes), "belongs to user 54321: it must belong to root"));
 }

@@ -76,19 +76,19 @@ TEST_CASE("job plans: ranks that disagree about their calls", "[workload][jobs]"
 TEST_CASE("job plans: sends and receives that do not fit together", "[workload][jobs]") {
   Job lost = job_of_all(2);
   add_op(lost, send_of(0, 1, 8));
-  CHECK(errors_of(lost) == Lines{"rank 0 (send of 8 B to rank 1): nobody receives it"});
+  CHECK(errors_of(lost) == Lines{"rank 0 (send of 8 B to rank 1): no rank receives it"});
 
   Job never = job_of_all(2);
   add_op(never, receive_of(0, 1, 8));
   add_op(never, receive_of(1, kAnyRank, 8, kAnyTag));
-  CHECK(errors_of(never) == Lines{"rank 0 (receive of 8 B from rank 1): nobody sends it",
-                                  "rank 1 (receive of 8 B from any rank): nobody sends it"});
+  CHECK(errors_of(never) == Lines{"rank 0 (receive of 8 B from rank 1): no rank sends it",
+                                  "rank 1 (receive of 8 B from any rank): no rank sends it"});
 
   Job tags = job_of_all(2);
   add_op(tags, send_of(0, 1, 8, 1));
   add_op(tags, receive_of(1, 0, 8, 2));
-  CHECK(errors_of(tags) == Lines{"rank 1 (receive of 8 B from rank 0): nobody sends it",
-                                 "rank 0 (send of 8 B to rank 1): nobody receives it"});
+  CHECK(errors_of(tags) == Lines{"rank 1 (receive of 8 B from rank 0): no rank sends it",
+                                 "rank 0 (send of 8 B to rank 1): no rank receives it"});
 
   Job sizes = job_of_all(2);
   add_op(sizes, send_of(0, 1, 8));

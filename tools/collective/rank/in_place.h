@@ -13,9 +13,9 @@ class InPlace {
  public:
   InPlace(const workload::Schedule& schedule, std::uint32_t rank);
 
-  // Of a transfer that the rank sends: what it reads stays until it is at the receiver.
+  // For transfers that the rank sends: the data read stays unchanged until the receiver has it.
   bool is_sent(std::uint32_t transfer) const { return sent_[transfer]; }
-  // Of a transfer that the rank sends or receives: it can be written where it belongs.
+  // For transfers that the rank sends or receives: data can be written to its final place.
   bool lands(std::uint32_t transfer) const { return lands_[transfer]; }
 
  private:

@@ -190,7 +190,7 @@ void PartRunner::handle_word(const LinkEvent& event, std::uint32_t slot) {
     return;
   }
   ++cleared_[event.peer][slot];
-  // Those that are still not cleared come back to the list.
+  // Steps that are still not cleared come back to the list.
   std::vector<Step> steps;
   steps.swap(not_cleared_[event.peer]);
   ready_.insert(ready_.end(), steps.begin(), steps.end());

@@ -24,7 +24,7 @@ PlaceOrder::PlaceOrder(const workload::Schedule& schedule, std::uint32_t rank)
   check(pairs(uses()));
 }
 
-// Those of a place follow one another.
+// All uses, grouped by place.
 std::vector<PlaceOrder::Use> PlaceOrder::uses() const {
   std::vector<Use> uses;
   for (std::uint32_t t = 0; t < schedule_.transfers.size(); ++t) {

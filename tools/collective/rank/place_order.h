@@ -20,7 +20,7 @@ class PlaceOrder {
  public:
   PlaceOrder(const workload::Schedule& schedule, std::uint32_t rank);
 
-  // Of a transfer that `rank` sends or receives.
+  // For transfers that `rank` sends or receives.
   bool ordered(std::uint32_t transfer) const { return !unordered_[transfer]; }
 
  private:

@@ -132,7 +132,7 @@ std::optional<CellResult> CellSearch::run(const std::vector<TuneSetting>& ranked
   result.standard = begun->front();
   result.kept.assign(begun->begin() + 1, begun->begin() + 1 + kept);
   result.best = fastest(*begun);
-  // Of each schedule the fastest; the best one first.
+  // The fastest trial of each schedule, the best one first.
   std::vector<Trial> sorted = *begun;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Trial& a, const Trial& b) { return a.better_than(b); });

@@ -42,7 +42,7 @@ struct PlacedSchedule {
   std::uint32_t round_count = 0;
 
   bool inside(const workload::Transfer& t) const { return servers[t.from] == servers[t.to]; }
-  // Of the whole buffer.
+  // Share of the whole buffer that a transfer carries.
   double share(const workload::Transfer& t) const {
     return static_cast<double>(t.pieces) / static_cast<double>(schedule.blocks);
   }

@@ -37,12 +37,12 @@ struct Trial {
 
 class TrialRunner {
  public:
-  // Both must outlive this. Who executes the emulations changes no result.
+  // Both must outlive this. Results do not depend on which worker executes an emulation.
   TrialRunner(const TuneGroup& group, workload::CollectiveOp op, std::uint64_t bytes,
               std::uint32_t iterations, const Workers& workers, const std::atomic<bool>& stop);
 
-  // In the order of the settings; those that mean the same share one emulation. Fewer than asked
-  // for only where `stop` was set.
+  // Trials in the order of the settings; equivalent settings share one emulation. Fewer than the
+  // settings only if `stop` was set.
   std::vector<Trial> run(std::span<const TuneSetting> settings);
 
   // Settings that would send the same messages on the same queue pairs.

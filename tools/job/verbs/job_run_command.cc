@@ -30,7 +30,7 @@ struct JobRunOptions {
   bool quiet = false;
 };
 
-// Where the file says workload.kind, else the file.
+// The place of workload.kind in the file; without one, the file.
 std::string place_of_kind(const std::string& file) {
   std::ifstream stream(file);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
@@ -49,7 +49,8 @@ config::Read<PreparedScenario> read_job(const JobRunOptions& options) {
   if (read.value.workload.kind != "job") {
     return {
         {},
-        {fmt::format("{}: workload.kind = \"{}\": expected \"job\", whose messages have an order",
+        {fmt::format("{}: workload.kind = \"{}\": expected \"job\": only a job's messages have an "
+                     "order",
                      place_of_kind(options.input.file), read.value.workload.kind)}};
   }
   return prepare(std::move(read.value));
@@ -123,31 +124,29 @@ void add_job_run(CLI::App& parent, int& exit_code) {
       ->required();
   command
       ->add_option("--patience", options->job.patience,
-                   "give up when no message moves and nobody computes for so long (default: 60)")
+                   "give up after this long without a message or computation (default: 60)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.5, 3600.0));
-  command->add_flag(
-      "--diagnose", options->job.diagnose,
-      "name the ranks that hold up the others; `paceline diagnose --testbed` names what "
-      "else does");
+  command->add_flag("--diagnose", options->job.diagnose,
+                    "name the ranks that hold up others; for other causes see `paceline diagnose "
+                    "--testbed`");
   command->add_flag("--no-data", options->no_data,
-                    "let the messages of a NIC share memory, and compare lengths alone: for jobs "
+                    "let a NIC's messages share memory, and compare only their lengths; for jobs "
                     "in which a NIC receives more than 1 GiB");
   command->add_option("--out", options->out, "write the report as JSON")->type_name("FILE.json");
   command
       ->add_option("--job-out", options->job_out,
-                   "write what each rank did when, for Perfetto and chrome://tracing")
+                   "write a timeline of each rank, for Perfetto and chrome://tracing")
       ->type_name("FILE.json");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
-      "The plan is that of `paceline emulate`: the same messages wait for the same others.\n"
-      "Each NIC has a process that sends them by RDMA writes, takes as long to compute as the\n"
-      "job says, and compares every byte that arrives with the one that was sent. Of the\n"
-      "scenario's fabric only the NICs and their servers count; NVLink's messages go over verbs\n"
-      "as well. Fabric and congestion control are the testbed's, and times include this\n"
-      "machine's scheduling.\n"
-      "The report is that of `paceline emulate` without what only a virtual world knows: ideal\n"
-      "times, what held senders back, slow NICs.\n"
+      "Runs the plan of `paceline emulate`: the same messages, with the same dependencies.\n"
+      "One process per NIC sends them by RDMA WRITE, waits for as long as the job computes, and\n"
+      "compares every byte received with the byte sent. The scenario's fabric only says which NICs\n"
+      "and servers there are; messages over NVLink go over verbs, too. Fabric and congestion\n"
+      "control are the testbed's, and times include this machine's scheduling.\n"
+      "The report is that of `paceline emulate` without ideal times, limits of senders and slow\n"
+      "NICs, which only the emulator knows.\n"
       "Examples:\n"
       "  paceline testbed up configs/testbeds/pair.toml --set fabric.hosts=8\n"
       "  paceline job run configs/scenarios/all-reduce.toml --testbed default \\\n"

@@ -10,15 +10,15 @@
 
 namespace paceline::tools {
 
-// What a rank may receive in all where every message has its own memory.
+// Most bytes that a rank may receive in all if every message has its own memory.
 inline constexpr std::uint64_t kMostReceivedBytes = std::uint64_t{1} << 30;
 
 // One more than the highest NIC that a message names.
 std::uint32_t plan_nics(const MessagePlan& plan);
 
-// By NIC. `data`: every message has its own memory at its receiver and a pattern that is checked;
-// else the messages of a receiver share memory. Errors: what cannot be sent, memory that does not
-// suffice.
+// Returns the parts by NIC. `data`: every message has its own memory at its receiver and a pattern
+// that is checked; else the messages of a receiver share memory. Errors: messages that cannot be
+// sent, too little memory.
 config::Read<std::vector<rank::PlanPart>> cut_plan(const MessagePlan& plan, bool data);
 
 }  // namespace paceline::tools

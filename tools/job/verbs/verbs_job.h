@@ -19,19 +19,19 @@ struct VerbsJob {
   std::string testbed;
   std::vector<std::string> nics;  // of the testbed; the plan's NIC i is the i-th
   bool data = true;               // every byte is compared; else lengths
-  double patience = 60;           // seconds in which no message moves
+  double patience = 60;           // seconds without a message or computation
   bool diagnose = false;          // names slow ranks
 };
 
 struct VerbsJobResult {
   JobReport job;
-  diagnosis::Evidence evidence;  // its ranks alone
+  diagnosis::Evidence evidence;  // of the job's ranks only
   std::uint32_t nics = 0;        // that ran
   DataTotals totals;
-  std::vector<std::string> failures;  // with any there is no report
+  std::vector<std::string> failures;  // if there are any, there is no report
 };
 
-// Errors: what makes the run impossible. Ends early, without a report, once `stop` is set.
+// Errors: reasons why the job cannot run. Ends early, without a report, once `stop` is set.
 config::Read<VerbsJobResult> run_verbs_job(const PreparedScenario& prepared,
                                            const VerbsJob& options, const std::atomic<bool>& stop,
                                            const std::function<void(double share)>& progress);

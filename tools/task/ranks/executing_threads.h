@@ -1,5 +1,5 @@
-// Threads that execute tasks of a list in the order in which they are added, for whoever waits for
-// them on a descriptor: rank 0, or another rank.
+// Threads that execute tasks of a list in the order in which they were added. The owner, rank 0 or
+// another rank, waits for results on a descriptor.
 #pragma once
 
 #include <atomic>
@@ -19,18 +19,18 @@ namespace paceline::tools {
 
 class ExecutingThreads {
  public:
-  // The list outlives this. Throws std::runtime_error where there is no descriptor.
+  // The list outlives this. Throws std::runtime_error if no descriptor is free.
   ExecutingThreads(const TaskList& tasks, unsigned threads);
   ~ExecutingThreads();  // stops
   ExecutingThreads(const ExecutingThreads&) = delete;
   ExecutingThreads& operator=(const ExecutingThreads&) = delete;
 
   void add(std::span<const std::uint64_t> tasks);
-  // Those that have ended since the last call. Those that were stopped have not.
+  // Tasks that have ended since the last call, without those that were stopped.
   std::vector<DoneTask> take();
-  // Readable when there may be some to take.
+  // Readable when take() may return tasks.
   int descriptor() const { return event_.get(); }
-  // Ends what is under way, starts nothing more, and waits for the threads.
+  // Stops tasks that are being executed, starts no more, and waits for the threads.
   void stop();
 
  private:

@@ -1,6 +1,6 @@
-// What rank 0 and the other ranks say to each other: frames over TCP, each a length, a kind and a
+// Messages between rank 0 and the other ranks: frames over TCP, each a length, a kind and a
 // payload. Numbers are little-endian. Nothing received is trusted: a frame that is too long for its
-// sender, of an unknown kind, cut short or followed by more bytes gives no value.
+// sender, of an unknown kind, cut short or with bytes left over gives no value.
 //
 //   rank 0 to a rank: challenge, welcome; then tasks, records, finish, stop
 //   a rank to rank 0: hello; then ready for each list, records
@@ -27,7 +27,7 @@ enum class FrameKind : std::uint8_t {
 };
 
 inline constexpr std::size_t kFrameHead = 5;             // length of kind and payload; kind
-inline constexpr std::size_t kMostStrangerFrame = 1024;  // bytes, until a proof has come
+inline constexpr std::size_t kMostStrangerFrame = 1024;  // bytes, before the sender's proof
 inline constexpr std::size_t kMostFrame = std::size_t{1} << 28;
 inline constexpr std::size_t kMostRecord = kMostFrame / 2;
 inline constexpr std::size_t kNonceBytes = 16;
@@ -46,8 +46,8 @@ class FrameReader {
   explicit FrameReader(std::size_t most) : most_(most) {}
   void set_most(std::size_t most) { most_ = most; }
   void append(std::string_view bytes);
-  // The next frame; valid until append(). None: more has to come, or error() says what is wrong,
-  // and nothing comes after it.
+  // The next frame; valid until append(). None: more bytes are needed, or error() is set and no
+  // more frames follow.
   std::optional<Frame> next();
   const std::string& error() const { return error_; }
   // Nothing of a frame is left.
@@ -78,7 +78,7 @@ struct Welcome {
   std::string proof;
 };
 
-// This rank has made the list, too.
+// This rank has built the list of tasks, too.
 struct Ready {
   std::uint32_t list = 0;  // lists of a command are numbered from 0
   std::uint64_t key = 0;   // TaskList::key
@@ -93,8 +93,8 @@ struct TaskNumbers {
 
 enum class TaskEnd : std::uint8_t {
   record,   // `text` is the record
-  refused,  // the world cannot be built, nowhere; `text` says why
-  broken,   // it could not be executed here; `text` says why
+  refused,  // no rank can build the world; `text` says why
+  broken,   // this rank could not execute the task; `text` says why
 };
 
 struct DoneTask {
@@ -118,7 +118,7 @@ struct Finish {
 
 // The command ends here.
 struct Stop {
-  bool whole = false;  // every rank has lived to see it
+  bool whole = false;  // no rank was lost
 };
 
 std::string to_frame(const Challenge& value);
@@ -128,7 +128,7 @@ std::string to_frame(const Ready& value);
 std::string to_frame(const TaskNumbers& value);
 std::string to_frame(const Finish& value);
 std::string to_frame(const Stop& value);
-// Of any number of tasks: frames of at most a few megabytes, or of one record.
+// Any number of tasks; each frame has one record, or more up to a few megabytes.
 std::string to_frames(const DoneTasks& value);
 
 std::optional<Challenge> to_challenge(std::string_view payload);

@@ -1,4 +1,5 @@
-// Where rank 0 listens and what proves that somebody belongs to it: what MPI hands to all ranks.
+// Addresses on which rank 0 listens, and the token of the command's ranks. MPI hands both to all
+// ranks.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 namespace paceline::tools {
 
 struct MeetingPoint {
-  // What to_text() may need; more addresses are left out.
+  // Most bytes of to_text(); addresses beyond that are left out.
   static constexpr std::size_t kMostText = 4096;
 
   std::string token;                   // kTokenBytes
@@ -23,15 +24,15 @@ struct MeetingPoint {
   std::string to_text() const;
 };
 
-// An error text where it is none.
+// An error if `text` is not a meeting point.
 config::Read<MeetingPoint> parse_meeting_point(std::string_view text);
 
-// Addresses of this machine's interfaces that are up, those of the loopback last; without IPv6
-// addresses that hold on one link only.
+// Addresses of this machine's interfaces that are up, those of the loopback interface last; without
+// link-local IPv6 addresses.
 std::vector<std::string> own_addresses();
 
 // A socket that listens on all addresses, at a port that the kernel chooses. Throws
-// std::runtime_error where there can be none.
+// std::runtime_error if that fails.
 attach::Descriptor listen_on_all(std::uint16_t& port);
 
 // A connected socket, or an error text. Waits at most `seconds`.

@@ -1,5 +1,5 @@
-// The connections of rank 0: lets ranks in, drops strangers, carries frames. Knows nothing of
-// tasks. One thread.
+// The connections of rank 0: accepts ranks, drops other clients ("strangers"), carries frames.
+// Knows nothing of tasks. One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace paceline::tools {
 
 struct PeerEvent {
   enum class Kind : std::uint8_t {
-    came,      // a rank with the token; `text` is empty
-    frame,     // `frame` and its payload in `text`
-    gone,      // a rank; `text` says how: "rank 3 on node7 has ended"
-    stranger,  // somebody else was dropped; `text` says who and why
+    came,      // a rank has proved that it has the token; `text` is empty
+    frame,     // a frame has arrived: `frame`, and its payload in `text`
+    gone,      // a rank was lost; `text` says how: "rank 3 on node7 has ended"
+    stranger,  // another client was dropped; `text` has its address and the reason
   };
   Kind kind = Kind::came;
   std::uint32_t rank = 0;
@@ -29,15 +29,15 @@ struct PeerEvent {
 
 class RankPeers {
  public:
-  // Lets in ranks 1 to ranks - 1. Throws std::runtime_error where it cannot listen.
+  // Accepts ranks 1 to ranks - 1. Throws std::runtime_error if it cannot listen.
   RankPeers(std::string token, std::uint32_t ranks);
 
   std::uint16_t port() const { return port_; }
 
-  // What has happened, after at most `milliseconds`. Returns earlier, maybe with nothing, when
-  // `other` is readable (-1: none). `now` in seconds.
+  // Returns events, after at most `milliseconds`; earlier, maybe without events, when `other` is
+  // readable (-1: none). `now` in seconds.
   std::vector<PeerEvent> wait(int milliseconds, int other, double now);
-  // Before the descriptor that wait() was given last is closed: another one may get its number.
+  // Call it before closing the last `other` of wait(): a new descriptor may get its number.
   void forget_other();
 
   bool has(std::uint32_t rank) const { return by_rank_.contains(rank); }
@@ -45,7 +45,7 @@ class RankPeers {
   const Hello& hello(std::uint32_t rank) const;
   std::string name(std::uint32_t rank) const;  // "rank 3 on node7"
 
-  // To a rank that is here. One that is gone is reported by the next wait().
+  // To a rank that is connected. If it turns out to be gone, the next wait() reports it.
   void send(std::uint32_t rank, std::string_view frames);
   // The command ends for this rank; no `gone` follows.
   void drop(std::uint32_t rank);
@@ -63,7 +63,7 @@ class RankPeers {
     double since = 0;
     bool proven = false;
     Hello hello{};
-    std::string gone{};  // not empty: it is, and this is how
+    std::string gone{};  // how it was lost; empty: it was not
   };
   using Peers = std::map<int, Peer>;  // by descriptor
 

@@ -1,5 +1,6 @@
-// Who may take part: MPI gave a token to all ranks of a command, and each side of a connection
-// shows that it has it without sending it. What follows is neither encrypted nor signed.
+// Proof that a rank may take part: MPI gave a token to all ranks of a command, and each side of a
+// connection proves that it has the token without sending it. Later frames are neither encrypted
+// nor signed.
 #pragma once
 
 #include <cstddef>

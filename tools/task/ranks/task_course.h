@@ -1,4 +1,4 @@
-// A list under way at rank 0: what is handed out, what came back, how far it is. No sockets.
+// Execution of a list as rank 0 sees it: tasks handed out, records returned, progress. No sockets.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace paceline::tools {
 
-// Who keeps the records of a list.
+// The ranks that keep the records of a list.
 enum class Keepers : std::uint8_t {
   first_rank,
   every_rank,  // the next list depends on them
 };
 
-// What became of a list.
+// How the execution of a list ended.
 struct RankRun {
   enum class End : std::uint8_t {
     complete,     // every record is kept, or its task is in `failures`
-    interrupted,  // this process was, or rank 0 has ended the command
+    interrupted,  // this process was interrupted, or rank 0 has ended the command
     failed,       // `error` says why
   };
   End end = End::complete;
@@ -45,18 +45,18 @@ class TaskCourse {
   TaskHandout& handout() { return handout_; }
   bool over() const { return handout_.over(); }
 
-  // What a worker with so many threads is to execute after what it has: enough that none of them
-  // waits for the next answer, and so little that nobody waits for the last tasks.
+  // Further tasks for a worker with so many threads: enough that no thread waits for the next
+  // message, and so few that no worker waits for another at the end.
   std::vector<std::uint64_t> more_for(TaskHandout::Worker worker, unsigned threads, double now);
 
-  // A task has come back from `who`. False: it was not given to this worker. What else is wrong is
-  // in error().
+  // Takes a finished task from a worker; messages name the worker `who`. False: the worker does not
+  // have this task. Other errors are in error().
   bool take(TaskHandout::Worker worker, const std::string& who, DoneTask done, double now);
-  // Not empty: a world cannot be built, or a record not be kept; nothing more is to be executed.
+  // Not empty: a world cannot be built or a record cannot be kept; execute nothing more.
   const std::string& error() const { return error_; }
 
   experiment::ProgressEstimate estimate(double now);
-  // All records, where every rank keeps them.
+  // All records, if every rank keeps them.
   const std::vector<DoneTask>& records() const { return records_; }
   // Without `end` and `wall_seconds`.
   RankRun result() const;
@@ -67,7 +67,7 @@ class TaskCourse {
   TaskList& tasks_;
   Keepers keepers_;
   TaskHandout handout_;
-  std::vector<std::size_t> places_;  // of a task among those that are wanted
+  std::vector<std::size_t> places_;  // by task: its place in `wanted`
   experiment::Progress progress_;
   std::vector<DoneTask> records_;
   std::size_t executed_ = 0;

@@ -1,11 +1,11 @@
-// Who executes which task of a list, and what becomes of the tasks of a process that ended. State
-// alone: no socket, no thread, no clock. Times are seconds of any clock that only goes forward.
+// Assigns the tasks of a list to workers, and again if a worker's process ends. Has state only: no
+// socket, no thread, no clock. Times are seconds of any monotonic clock.
 //
-// A task is given to one worker, and comes back as a record. If its worker is lost first, it is
-// given to another one; a task under execution when its worker was lost has cost a try, and after
-// kMostTries it has failed, for it may be what ends the process. Once no task waits, a worker with
-// nothing to do gets a copy of a task that is out much longer than any other took: its worker may
-// be stopped. The first record counts.
+// A task is given to one worker, which returns a record. If the worker is lost first, the task is
+// given to another one. If the worker was executing the task, that costs a try; after kMostTries
+// the task has failed, because the task itself may end the process. Once no task waits, an idle
+// worker gets a copy of a task that takes much longer than any other took: the worker that has it
+// may be stopped. The first record counts.
 #pragma once
 
 #include <cstddef>
@@ -39,18 +39,18 @@ class TaskHandout {
 
   explicit TaskHandout(std::size_t tasks);
 
-  // The record is there already. Before the first call of next().
+  // The task has a record already. Call it before the first next().
   void skip(std::size_t task);
 
-  // `threads`: tasks that it executes at a time, at least 1. `precious`: it gets no task that has
-  // cost a try while another worker is heard of; for the process that gathers the records.
+  // `threads`: tasks that it executes at a time, at least 1. `precious`: gets no task that has cost
+  // a try while another worker is active; for the process that gathers the records.
   Worker add(unsigned threads, bool precious);
-  // The worker is no more. `reason` explains a failure: "rank 3 on node7 has ended".
+  // The worker is lost. `reason` explains a failure: "rank 3 on node7 has ended".
   void lose(Worker worker, const std::string& reason);
 
-  // What this worker is to execute next, after all that it has. None: nothing for now.
+  // The next task for this worker, after those that it has. None: nothing for now.
   std::optional<std::size_t> next(Worker worker, double now);
-  // A record has come.
+  // A record has arrived.
   Verdict take(Worker worker, std::size_t task, double now);
   // The worker lives, but could not execute the task; costs a try. False: it has no such task.
   bool broken(Worker worker, std::size_t task, const std::string& reason);
@@ -90,9 +90,9 @@ class TaskHandout {
 
   std::vector<Task> tasks_;
   std::map<Worker, Member> members_;
-  std::deque<std::size_t> lost_;  // waiting tasks that somebody had
-  std::size_t begin_ = 0;         // of the tasks that nobody had
-  std::size_t untouched_;         // how many these are
+  std::deque<std::size_t> lost_;  // waiting tasks that a worker had before
+  std::size_t begin_ = 0;         // first task that no worker had
+  std::size_t untouched_;         // tasks that no worker had
   std::size_t done_ = 0;
   Worker next_worker_ = 0;
   unsigned threads_ = 0;

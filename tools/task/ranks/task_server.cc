@@ -102,7 +102,7 @@ void TaskServer::execute(Current& current, TaskHandout::Worker own, unsigned thr
          !Interrupt::flag().load()) {
     const auto mine = course.more_for(own, threads, now);
     if (!mine.empty()) executing.add(mine);
-    // Those that brought something; now and then all, for tasks that were lost or are late.
+    // Serves workers that sent something; at times all, for tasks that were lost or are late.
     const bool all = now - all_served >= kTickMilliseconds / 1e3;
     if (all) all_served = now;
     for (const auto& [rank, worker] : current.workers) {

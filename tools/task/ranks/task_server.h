@@ -20,7 +20,7 @@ namespace paceline::tools {
 
 class TaskServer {
  public:
-  // Of `ranks` ranks, this one among them. Throws std::runtime_error where it cannot listen.
+  // `ranks`: including this one. Throws std::runtime_error if it cannot listen.
   TaskServer(std::string token, std::uint32_t ranks);
   ~TaskServer();  // stops
   TaskServer(const TaskServer&) = delete;

@@ -1,5 +1,5 @@
-// Every rank but rank 0: asks for tasks, executes them on its threads, gives the records back. One
-// connection, from the first contact to the end of the command.
+// Every rank except rank 0: asks for tasks, executes them on its threads, returns the records. It
+// has one connection, to the end of the command.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ class TaskWorker {
  public:
   TaskWorker(MeetingPoint where, std::uint32_t rank);
 
-  // Tries the addresses of rank 0 in turn. An error text where none of them answers.
+  // Tries the addresses of rank 0 in turn. Returns an error if none answers.
   std::string connect();
   // Waits until rank 0 hands out its first list: it has read its files, and found nothing wrong.
   // False: it has ended, or this process was interrupted.
   bool wait_for_first(unsigned threads);
-  // Until the list is complete at rank 0. The number of threads is that of wait_for_first().
+  // Works until the list is complete at rank 0. `threads` as in wait_for_first().
   RankRun run(TaskList& tasks, unsigned threads, Keepers keepers);
-  // Until rank 0 ends the command; closes the connection. Whether every rank has lived to see it.
+  // Waits until rank 0 ends the command; closes the connection. False: a rank was lost before.
   bool wait_for_stop();
 
  private:
@@ -46,7 +46,7 @@ class TaskWorker {
   std::unique_ptr<RankSocket> socket_;
   SocketCost cost_;
   std::string nonce_;  // of this rank
-  std::string proof_;  // that rank 0 has to give
+  std::string proof_;  // expected from rank 0
   std::uint32_t list_ = 0;
 };
 

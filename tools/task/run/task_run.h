@@ -1,6 +1,6 @@
-// What every command with a list of tasks does between having made the list and writing results:
-// finds the records that are kept, executes what is missing, here or as one share of many, or takes
-// the records that shares have left in a folder.
+// Runs a command's list of tasks, from the list to the records: finds records that are kept, and
+// executes missing tasks, here or as one share of many, or takes the records that shares have left
+// in a folder.
 #pragma once
 
 #include <cstddef>
@@ -39,25 +39,25 @@ class TaskRun {
   TaskRun(TaskList& tasks, const TaskOptions& options, const Workers& workers, std::string command)
       : tasks_(tasks), options_(options), workers_(workers), command_(std::move(command)) {}
 
-  // `head`: what is about to run, in a sentence. Takes what is kept. An exit code where the command
-  // ends here: bad input, records that are missing or wrong, --dry-run.
+  // Takes the records that are kept. `head`: a sentence about what will run. Returns an exit code
+  // if the command ends here: bad input, records that are missing or wrong, --dry-run.
   std::optional<int> begin(const std::string& head);
-  // Executes what is missing. `input` is named in errors. An exit code where the command ends here:
-  // an error, the end of a share, or of a rank that is not the first.
+  // Executes missing tasks. Errors name `input`. Returns an exit code if the command ends here: an
+  // error, the end of a share, or of a rank that is not the first.
   std::optional<int> execute(const std::string& input);
 
   // Whether every task has its record. If not, the command was interrupted.
   bool whole() const { return tasks_.whole(); }
   std::size_t kept() const { return tasks_.kept(); }
-  // "12 runs, 3.4 M packet-hops in ..."; empty where nothing was executed.
+  // "12 runs, 3.4 M packet-hops in ..."; empty if nothing was executed.
   const std::string& speed_text() const { return speed_text_; }
 
  private:
-  // What went wrong. Sets `ends` where the command ends here all the same.
+  // Returns an error, or an empty text. Sets `ends` if the command ends here without an error.
   std::string execute(const std::vector<std::size_t>& wanted, std::optional<int>& ends);
   std::optional<int> take_folder(const std::string& folder);
   std::string share_file() const;
-  // What is missing, and the commands that run it.
+  // Prints the missing tasks, and the commands that run them.
   void print_missing(const std::vector<std::string>& files) const;
 
   KeptTasks tasks_;

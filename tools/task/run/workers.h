@@ -1,5 +1,5 @@
-// Who executes the tasks of a command: threads of this process, or all ranks that an MPI has
-// started.
+// The workers that execute the tasks of a command: threads of this process, or all ranks that an
+// MPI has started.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Who sends how much to whom in an uneven all-to-all.
+// Bytes from each rank to each other in an uneven all-to-all.
 #pragma once
 
 #include <cstdint>

@@ -117,7 +117,7 @@ class MatrixWriter {
     }
   }
 
-  // Of a set that message `id` waits for, what fires no other trigger.
+  // The part of a set that message `id` waits for that fires no other trigger.
   std::uint32_t free_part(std::uint32_t id, std::uint32_t set) {
     FlowEnds part;
     FlowEnd taken = 0;
@@ -130,7 +130,7 @@ class MatrixWriter {
     }
     if (part.size() == sets_[set].size()) return set;
     if (!drop_waits_ || part.empty()) {
-      refuse(taken / 2, fmt::format("{} and {} wait for it, and for different others besides: a "
+      refuse(taken / 2, fmt::format("{} and {} wait for it and for different other flows: a "
                                     "flow of htsim fires one trigger{}",
                                     message_text(plan_, first_waiting_[fires_[taken]]),
                                     message_text(plan_, id),

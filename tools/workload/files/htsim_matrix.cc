@@ -23,7 +23,7 @@ constexpr std::uint64_t kMostOfAKind = 1ULL << 24;
 constexpr std::uint64_t kMostOfAnId = 0xFFFF'FFFF;
 // Their loader reads sizes as 32 bits with a sign.
 constexpr std::uint64_t kMostBytesOfAFlow = 0x7FFF'FFFF;
-// Nobody staggers all flows by less than this many picoseconds.
+// If all flows start before this, the unit of the file may be microseconds instead.
 constexpr Picos kUnlikelyStarts{1'000};
 constexpr std::string_view kFlowKeys =
     "id, start, trigger, size, send_done_trigger, recv_done_trigger, prio or msg";

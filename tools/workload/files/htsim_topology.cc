@@ -137,7 +137,7 @@ class HtsimParser {
   // A quotient that must be whole and at least 1; 0 otherwise, reported.
   std::uint32_t quotient(std::uint64_t value, std::uint64_t by, std::string_view what) {
     if (value != 0 && by != 0 && value % by == 0) return static_cast<std::uint32_t>(value / by);
-    wrong(fmt::format("{}: {} / {} is no whole number above 0", what, value, by));
+    wrong(fmt::format("{}: {} / {} is not a whole number above 0", what, value, by));
     return 0;
   }
 
@@ -255,10 +255,10 @@ config::Read<std::string> write_htsim_topology(const config::FabricConfig& fabri
   const std::uint64_t leaf_up = std::uint64_t{shape.spines} * shape.links_per_pair;
   const std::uint64_t spine_up = shape.cores / shape.spines;
   for (std::uint32_t t = 0; t < tiers; ++t) {
-    if (rates[t].bps % 1'000'000'000 != 0) return refuse("a rate is no whole number of Gb/s");
+    if (rates[t].bps % 1'000'000'000 != 0) return refuse("a rate is not a whole number of Gb/s");
   }
   for (const Picos delay : {fabric.delay, above}) {
-    if (delay.count % 1000 != 0) return refuse("a delay is no whole number of nanoseconds");
+    if (delay.count % 1000 != 0) return refuse("a delay is not a whole number of nanoseconds");
   }
   out.value = fmt::format("Nodes {}\nTiers {}\nPodsize {}\n", shape.endpoints(), tiers,
                           shape.endpoints() / shape.pods);

@@ -17,7 +17,7 @@ bool fits_time(std::string_view text, std::string_view pattern) {
                     [](char c, char p) { return p == 'd' ? is_time_digit(c) : c == p; });
 }
 
-// Of digits only.
+// `digits` has digits only.
 int digits_value(std::string_view digits) {
   int value = 0;
   for (const char c : digits) value = value * 10 + (c - '0');

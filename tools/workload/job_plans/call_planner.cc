@@ -63,7 +63,7 @@ std::vector<std::string> CallPlanner::add(const CollectiveCall& call) {
   return {};
 }
 
-// Of the ranks of the call.
+// The server of each rank of the call.
 std::vector<std::uint32_t> CallPlanner::servers_of_ranks() const {
   std::vector<std::uint32_t> servers;
   for (const std::uint32_t rank : ranks_) servers.push_back(servers_[rank]);

@@ -37,7 +37,7 @@ class CallPlanner {
     std::uint32_t count = 1;
   };
 
-  // What sender_degrees() is asked for. Of servers only which ranks share one counts.
+  // The arguments of sender_degrees(). Servers matter only by which ranks share one.
   using DegreesKey = std::tuple<const Schedule*, bool, std::vector<std::uint32_t>>;
 
   const Schedule* schedule_of(const CollectiveCall& call);
@@ -60,8 +60,8 @@ class CallPlanner {
   std::map<std::tuple<CollectiveOp, std::uint32_t, std::uint32_t>, Schedule> schedules_;
   std::map<DegreesKey, std::vector<std::uint16_t>> degrees_;  // by transfer
   bool custom_used_ = false;
-  // Of the call that is being made: its number and ranks; by channel and part in its window, the
-  // ends by rank; bytes of transfers in all parts, none where it is even.
+  // The call that is being planned: its number and ranks; by channel and part in its window, the
+  // ends by rank; bytes of transfers in all parts, empty if they are even.
   std::uint32_t number_ = 0;
   std::span<const std::uint32_t> ranks_;
   std::vector<std::vector<std::uint32_t>> gates_;

@@ -91,7 +91,7 @@ void JobPlanner::match_messages() {
       }
     }
     if (found == sent.end() || found->second.empty()) {
-      errors_.push_back(fmt::format("{}: nobody sends it", op_text(job_, id)));
+      errors_.push_back(fmt::format("{}: no rank sends it", op_text(job_, id)));
       continue;
     }
     add_receive(id, found->second.front());
@@ -99,7 +99,7 @@ void JobPlanner::match_messages() {
   }
   for (const auto& [key, ids] : sent) {
     for (const std::uint32_t id : ids) {
-      errors_.push_back(fmt::format("{}: nobody receives it", op_text(job_, id)));
+      errors_.push_back(fmt::format("{}: no rank receives it", op_text(job_, id)));
     }
   }
 }

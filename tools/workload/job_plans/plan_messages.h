@@ -9,7 +9,7 @@ namespace paceline::workload {
 
 inline constexpr std::uint32_t kNoCall = 0xFFFF'FFFF;  // PlannedMessage::collective
 
-// Of the rank itself, for this long; `call` as in PlannedMessage::collective.
+// A computation of the rank, for this long; `call` as in PlannedMessage::collective.
 PlannedMessage compute_message(std::uint32_t rank, Picos duration, std::uint32_t call);
 
 // Returns the message's number.

@@ -41,7 +41,7 @@ class ChakraImporter {
     if (messages(trace.bytes)) append();
   }
 
-  // Of files that cannot be read.
+  // Errors of files that cannot be read.
   void add_errors(const std::vector<std::string>& errors) {
     file_errors_.insert(file_errors_.end(), errors.begin(), errors.end());
   }
@@ -197,7 +197,7 @@ class ChakraImporter {
   ChakraOps make_;
   std::uint64_t missing_ = 0;   // dependencies
   std::uint64_t circular_ = 0;  // the same
-  // Of the rank that is being read.
+  // State of the rank that is being read.
   std::uint32_t rank_ = 0;
   std::string path_;
   std::vector<JobOp> ops_;

@@ -341,7 +341,7 @@ class GoalParser {
   std::vector<bool> begun_;  // ranks
   std::unordered_map<std::string_view, std::uint32_t> names_;
   std::uint64_t other_nics_ = 0;
-  // Of the rank that is being read.
+  // State of the rank that is being read.
   bool in_rank_ = false;
   std::uint32_t rank_ = 0;
   std::vector<JobOp> ops_;

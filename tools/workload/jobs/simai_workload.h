@@ -1,13 +1,13 @@
 // Text workloads of SimAI and ASTRA-sim (aliyun/aicb, aliyun/SimAI).
 //
-//   line 1    POLICY { model_parallel_NPU_group: TP | ep: N | pp: N | vpp: N | ga: N | all_gpus: N
-//   |
-//             checkpoints: COUNT {layer} | checkpoint_initiates: COUNT {layer} | pp_comm BYTES }
+//   line 1    POLICY { model_parallel_NPU_group: TP | ep: N | pp: N | vpp: N | ga: N |
+//             all_gpus: N | checkpoints: COUNT {layer} | checkpoint_initiates: COUNT {layer} |
+//             pp_comm BYTES }
 //   line 2    number of layers
 //   a layer   name -1  fwd_ns comm bytes  ig_ns comm bytes  wg_ns comm bytes  update_ns  [policy]
 //
 // Words are separated by blanks or tabs; only HYBRID_CUSTOMIZED has the policy of a layer.
-// comm: NONE, or ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, with nothing, _EP or _DP_EP behind.
+// comm: NONE, or ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL, alone or with _EP or _DP_EP.
 // Bytes are those of the whole buffer of a rank, as nccl-tests count them.
 #pragma once
 

@@ -28,12 +28,12 @@ class RankGroups {
   RankGroups(std::uint64_t ranks, std::uint32_t gpus_per_server)
       : ranks_(ranks), gpus_(gpus_per_server) {}
 
-  // Of the bytes that ranks send around the ring of their group, the part between servers.
+  // Share of bytes sent between servers if ranks send around the ring of their group.
   double ring_share(const RankDigits& group) const;
-  // The same where every rank sends as much to each other one of its group.
+  // The same if every rank sends as much to each other rank of its group.
   double mesh_share(const RankDigits& group) const;
-  // The same where the ranks of a stage send to those of the next, and the last ones to the first
-  // for all chunks but one.
+  // The same if the ranks of a stage send to those of the next, and the last ones to the first for
+  // all chunks but one.
   double chain_share(const RankDigit& stages, std::uint32_t chunks) const;
 
  private:

@@ -19,9 +19,9 @@ struct TrainingModel {
   std::uint32_t hidden = 0;
   std::uint32_t kv_hidden = 0;  // values in the keys (as many in the values) of a token and layer
   double value_bytes = 2;       // of a weight and an activation
-  // Of `parameters`; the others are shared out evenly over the layers.
+  // Parts of `parameters`; the others are divided evenly among the layers.
   double input_parameters = 0;      // before the first layer
-  double output_parameters = 0;     // behind the last layer
+  double output_parameters = 0;     // after the last layer
   double attention_parameters = 0;  // of a layer
 };
 

@@ -8,7 +8,7 @@ namespace paceline::workload {
 
 namespace {
 
-// Of n equal parts, all but the own one.
+// Share of all parts but one, of n equal parts.
 double others(std::uint32_t n) { return (n - 1.0) / n; }
 
 class TrainingRows {
@@ -75,7 +75,7 @@ class TrainingRows {
   }
 
  private:
-  // Of a micro-batch, at a rank, all of hidden.
+  // Activation bytes of a micro-batch at a rank, with the whole hidden size.
   double activation() const {
     return model_.value_bytes * step_.tokens / by_.context * model_.hidden;
   }

@@ -1,7 +1,7 @@
-// What the ranks of a group send to one another in one collective operation: transfers, the bytes
-// that each moves, and what each waits for. A schedule says nothing of time, NICs or algorithms of
-// congestion control; it runs in virtual time (schedule_plan.h) and over verbs alike, and
-// check_schedule proves on symbols that its result is right.
+// The transfers among the ranks of a group in one collective operation, the bytes that each moves,
+// and the transfers that each waits for. A schedule knows no time, NICs or congestion control. It
+// runs in virtual time (job_plans/call_planner.h) and over verbs; check_schedule proves on symbols
+// that its result is right.
 //
 // Buffers. A rank has three, each cut into blocks. Block b of `bytes` in `blocks` parts has the
 // bytes floor(b * bytes / blocks) up to floor((b + 1) * bytes / blocks).

@@ -14,7 +14,7 @@ namespace paceline::workload {
 
 class SymbolRun {
  public:
-  // Of a schedule whose numbers are in range and whose waits point backward.
+  // Numbers in `schedule` must be in range, and its waits point backward.
   SymbolRun(const Schedule& schedule, std::uint64_t seed);
 
   // What is wrong, or "".

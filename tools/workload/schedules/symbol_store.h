@@ -27,7 +27,7 @@ class SymbolStore {
     std::vector<std::uint64_t> words;
   };
 
-  // As before the operation. Of a schedule whose numbers are in range.
+  // The state before the operation. Numbers in `schedule` must be in range.
   explicit SymbolStore(const Schedule& schedule);
 
   // 64-bit words that the data of one place takes.

@@ -51,12 +51,12 @@ class RankOps {
   std::uint32_t compute(TrainingUse use, Picos duration);
   std::uint32_t collective(TrainingUse use, TrainingGroup kind, CollectiveOp op,
                            std::uint64_t bytes);
-  // Of the expert group; draw and transposed as in JobOp.
+  // An exchange in the expert group; draw and transposed as in JobOp.
   std::uint32_t exchange(TrainingUse use, std::uint64_t bytes, std::uint64_t draw, bool transposed);
   std::uint32_t send(TrainingUse use, std::uint32_t to, std::uint32_t tag, std::uint64_t bytes);
   std::uint32_t receive(TrainingUse use, std::uint32_t from, std::uint32_t tag,
                         std::uint64_t bytes);
-  // Nothing where `before` is kNone.
+  // Does nothing if `before` is kNone.
   void wait(std::uint32_t op, std::uint32_t before);
 
  private:

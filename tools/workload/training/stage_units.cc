@@ -10,7 +10,7 @@ constexpr double kPicosPerSecond = 1e12;
 
 std::uint64_t whole(double count) { return static_cast<std::uint64_t>(count); }
 
-// Of `count` things that are shared out evenly over `all` places, those of places begin up to end.
+// `count` things are divided evenly among `all` places: how many places `begin` up to `end` have.
 std::uint64_t between(std::uint64_t count, std::uint64_t all, std::uint64_t begin,
                       std::uint64_t end) {
   return all == 0 ? 0 : count_before(count, all, end) - count_before(count, all, begin);

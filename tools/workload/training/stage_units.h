@@ -23,7 +23,7 @@ struct StageUnit {
   Picos experts{0};
 };
 
-// Of a count that is shared out evenly over places, what is before place `place`: rounded down.
+// A count is divided evenly among places: how much is before place `place`, rounded down.
 constexpr std::uint64_t count_before(std::uint64_t count, std::uint64_t places,
                                      std::uint64_t place) {
   return place * (count / places) + place * (count % places) / places;
@@ -34,7 +34,7 @@ constexpr std::uint64_t part_of_count(std::uint64_t count, std::uint64_t parts,
   return count_before(count, parts, part + 1) - count_before(count, parts, part);
 }
 
-// Of a rank: its places among the tensor-parallel ranks and those that share the experts out.
+// Places of a rank among the tensor-parallel ranks and among those that divide the experts.
 struct RankShare {
   std::uint32_t tensor = 0;
   std::uint32_t expert = 0;

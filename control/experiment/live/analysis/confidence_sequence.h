@@ -35,7 +35,7 @@ struct SequencePoint {
   Interval interval;  // two-sided at alpha
 };
 
-// Of the first n values, for one n or, for a chart, for all n.
+// After the first n values: for one n, or for all n (a chart).
 SequencePoint sequence_at(std::span<const double> values, double alpha,
                           double tuned_for = kTunedPairs);
 std::vector<SequencePoint> sequence_of(std::span<const double> values, double alpha,

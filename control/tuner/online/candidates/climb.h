@@ -22,7 +22,7 @@ std::optional<double> one_notch(const cc::ParamSpec& spec, double value, bool up
 // How many notches lie between two values.
 double notches_between(const cc::ParamSpec& spec, double a, double b);
 
-// Those parameters of an algorithm that make a difference worth a search, most effective first;
+// Parameters of an algorithm that have enough effect for a search, most effective first;
 // indices into info.params. For an algorithm without such a list, all live ones except flags.
 std::vector<std::size_t> tuned_params(const cc::AlgorithmInfo& info);
 

@@ -1,5 +1,5 @@
-// Parameter sets found offline in the emulator, each with the workload it was found for and what it
-// gained there. A file per algorithm, configs/presets/ALGORITHM.toml:
+// Parameter sets that a search in the emulator found. Each names the workload of the search and the
+// gain there. There is a file per algorithm, configs/presets/ALGORITHM.toml:
 //
 //   schema = 1
 //   algorithm = "dcqcn"
@@ -7,12 +7,12 @@
 //
 //   [[preset]]
 //   name = "incast-waves"
-//   command = "paceline tuner search ..."   # that repeats the search
-//   gain = 0.41             # of the objective over the profile the search began with, on new seeds
-//   gain_sd = 0.05          # of that gain between seeds
-//   # link_gbps: of the NICs it was found on; without it, or 0, it is thought as good on any
+//   command = "paceline tuner search ..."   # repeats the search
+//   gain = 0.41             # mean rise of the objective over the search's first profile, new seeds
+//   gain_sd = 0.05          # standard deviation of the gain between seeds
+//   # link_gbps: the NICs' rate in the search; without it, or 0, the preset applies to any rate
 //   signature = { load = 6, degree = 5, bytes = [0, 0.2, 0.8], core_marks = false, link_gbps = 25 }
-//   params = { increase_timer_us = 20 }     # over the champion's; names and ranges as in [cc]
+//   params = { increase_timer_us = 20 }     # replace the champion's; names and ranges as in [cc]
 #pragma once
 
 #include <string>
@@ -48,15 +48,15 @@ config::Read<PresetLibrary> read_presets_text(std::string_view text, const std::
 config::Read<PresetLibrary> read_presets_file(const std::string& path,
                                               std::span<const cc::AlgorithmInfo> algorithms);
 
-// The file's text, as read_presets_text reads it.
+// Text of a file that read_presets_text reads.
 std::string presets_text(const PresetLibrary& library);
 
 // The values of a preset on top of `champion` (ParamSpec order).
 std::vector<double> values_of(const Preset& preset, const cc::AlgorithmInfo& algorithm,
                               std::span<const double> champion);
 
-// The expected gain of a preset under this signature. With the distance from the signature under
-// which it was measured, `mean` shrinks and `sd` grows.
+// The expected gain of a preset under a signature. The farther that is from the signature of the
+// preset's search, the smaller is `mean` and the larger is `sd`.
 struct Promise {
   std::size_t preset = 0;
   double mean = 0;

@@ -218,8 +218,8 @@ class FabricChecks : private KeyChecks {
     bool copies = f.duplicate > 0;
     for (const EventConfig& event : s_.events) copies = copies || event.action == "duplicate";
     require(!copies, {"fabric.duplicate", "fabric.flow_control"},
-            "fabric.flow_control = \"credit\": links that send a packet twice would need credits "
-            "that nobody gave; allowed is fabric.duplicate = 0 and no event \"duplicate\"");
+            "fabric.flow_control = \"credit\": a link that sends a packet twice has no credits for "
+            "the second; allowed is fabric.duplicate = 0 and no event \"duplicate\"");
   }
 
   // With a topology file, whoever reads that file looks the links up.

@@ -151,7 +151,7 @@ class WorkloadChecks : private KeyChecks {
                 s_.workload.per_rail ? "the number of servers" : "fabric.hosts", ranks, ranks - 1));
   }
 
-  // Those on top of an open loop.
+  // Incasts on top of an open loop.
   void check_incasts(std::uint32_t ranks) {
     const WorkloadConfig& w = s_.workload;
     if (!given_.usable({"workload.incast_load"})) return;

@@ -63,7 +63,7 @@ Offer offer_of(const rdma_ucm_conn_param& param) {
   return out;
 }
 
-// Later kernels added what follows `reserved`.
+// Lengths of the records before later kernels appended the fields named here.
 constexpr std::size_t kConnectBytes = offsetof(rdma_ucm_connect, ece);
 constexpr std::size_t kAcceptBytes = offsetof(rdma_ucm_accept, ece);
 constexpr std::size_t kEventBytes = offsetof(rdma_ucm_event_resp, reserved);
@@ -278,7 +278,7 @@ void UcmCommands::accept(Nanos now, const UcmRequest& request, UcmResult& out) {
     offer = offer_of(cmd.conn_param);
     id->call_it(cmd.uid);  // the next event may come during accept()
   }
-  // Only AF_IB, which no instance has, takes the Q_Key of the command.
+  // Only ids of AF_IB take the Q_Key from the command, and no instance has that family.
   out.error = manager_.accept(now, *id, offer, 0);
   if (out.error != 0) id->call_it(before);
 }

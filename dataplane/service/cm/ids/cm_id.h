@@ -60,7 +60,7 @@ class CmId {
 
   // --- calls of the program; they return 0 or an errno ---
   int bind(const NicBook& nics, PortTable& ports, const SocketAddress& address);
-  // Returning 0, sets `out` to the event to report. If source.none(), the service chooses the
+  // If it returns 0, `out` is the event to report. If source.none(), the service chooses the
   // source.
   int resolve_address(const NicBook& nics, PortTable& ports, const SocketAddress& source,
                       const SocketAddress& destination, Event& out);
@@ -78,7 +78,7 @@ class CmId {
   int qp_attributes(std::uint32_t state, QpAttributes& out) const;
   // Its device has left the machine. Returns the event to report.
   Event lose_device();
-  // The last call of the program. When over(), nothing is owed to the other end any more.
+  // The last call of the program. Once over(), the other end needs no more messages.
   void end(Nanos now, Actions& out);
   bool over() const { return !connection_ || connection_->idle(); }
 

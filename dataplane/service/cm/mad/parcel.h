@@ -1,4 +1,4 @@
-// A message with its addresses, and what is counted of messages.
+// A message with its addresses, and the counters of messages.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace paceline::service::cm {
 
 struct Parcel {
-  std::size_t nic = 0;  // that it leaves by, or from another machine has come to
+  std::size_t nic = 0;  // that sends it, or that received it from another machine
   wire::IpAddress source{};
   wire::IpAddress destination{};
   MadBytes bytes{};
@@ -22,8 +22,8 @@ struct MadCounts {
   std::uint64_t repeated = 0;  // of `sent`: had been sent before
   std::uint64_t rejected = 0;  // of `sent`: REJ, and SIDR_REP other than a success
   std::uint64_t received = 0;
-  std::uint64_t refused = 0;  // of `received`: no message of this class, or not for this address
-  std::uint64_t unknown = 0;  // of `received`: for a communication id that is not there
+  std::uint64_t refused = 0;  // of `received`: another class, or another destination address
+  std::uint64_t unknown = 0;  // of `received`: for an unknown communication id
 };
 
 }  // namespace paceline::service::cm

@@ -71,10 +71,10 @@ class ConnectionManager {
 
   // --- other machines ---
   Mailbox& mail() { return mail_; }
-  // What has come to queue pair 1. Whoever sent it may have written what he likes.
+  // A datagram has arrived at queue pair 1. Its bytes are not trusted.
   void arrive(Nanos now, const Parcel& parcel, std::span<const std::byte> bytes);
 
-  // An instance has left the machine: ids of it are told and have no device any more.
+  // An instance has left the machine: its ids get an event and have no device any more.
   void take_away(std::size_t nic);
 
   // --- timers ---

@@ -14,8 +14,8 @@ Nanos time_of(std::uint8_t exponent) {
   return {std::int64_t{4096} << std::min(exponent, Connection::kLongestTimeout)};
 }
 
-// How long packets of a closed connection may still arrive (12.9.8.4): twice a packet lifetime of
-// 4.096 us * 2^16, which is longer than any emulated fabric delays a packet.
+// Packets of a closed connection may still arrive for so long (12.9.8.4): twice a packet lifetime
+// of 4.096 us * 2^16. No emulated fabric delays a packet for longer.
 constexpr std::uint8_t kTimewait = 17;  // 0.54 s
 
 }  // namespace
@@ -114,7 +114,7 @@ int Connection::take_request(const Mad& request) {
   remote_id_ = request.local_id;
   agreed_.remote_qp = request.qp_number;
   agreed_.send_psn = request.starting_psn;
-  // READs that one end starts are answered by the other.
+  // The READs that one end starts use the responder resources of the other end.
   agreed_.responder_resources = request.initiator_depth;
   agreed_.initiator_depth = request.responder_resources;
   agreed_.retry_count = request.retry_count;
@@ -255,7 +255,7 @@ void Connection::receive(Nanos now, const Mad& mad, Actions& out) {
 }
 
 void Connection::receive_rep(const Mad& mad, Actions& out) {
-  // The RTU was lost: repeat it. Before `established` the program has yet to send the first.
+  // The RTU was lost: repeat it. Before `established` the program has not sent one yet.
   const bool confirmed = state_ == State::established && active_;
   if (confirmed || (state_ == State::idle && rejected())) repeat(last_, out);
   if (state_ != State::req_sent) return;

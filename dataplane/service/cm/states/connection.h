@@ -74,9 +74,9 @@ class Connection {
     timewait,
   };
 
-  // How long an answer is waited for before the message is sent again, and how often that happens
+  // How long this end waits for an answer before it repeats a message, and the most repetitions
   // (12.7.27; the values are those of Linux's rdma_cm).
-  // The passive end waits as the REQ says.
+  // The passive end takes both from the REQ.
   static constexpr std::uint8_t kResponseTimeout = 20;  // 4.096 us * 2^20 = 4.3 s
   static constexpr std::uint8_t kMostRetries = 15;
   static constexpr std::uint8_t kLongestTimeout = 24;  // 69 s, whatever a peer asks for
@@ -97,8 +97,8 @@ class Connection {
   int disconnect(Nanos now, Actions& out);
   // Data arrived before the RTU did (rdma_notify with IBV_EVENT_COMM_EST).
   int data_has_come(Actions& out);
-  // The program destroys its id: sends the last message, if one is due. Unless idle() then, the
-  // other end may need more of them: a repeated DREQ, or DREP.
+  // The program destroys its id: sends the last message, if one is due. If not idle() afterwards,
+  // the other end may need more messages: a repeated DREQ, or a DREP.
   void end(Nanos now, Actions& out);
   bool idle() const { return state_ == State::idle; }
 
@@ -147,7 +147,7 @@ class Connection {
   Nanos deadline_ = kNeverNanos;
   Nanos patience_{0};
   Agreed agreed_{};
-  Mad last_{};  // sent again until it is answered, or when what it answers comes again
+  Mad last_{};  // repeated until it is answered, or when the message that it answers is repeated
 };
 
 }  // namespace paceline::service::cm

@@ -1,5 +1,5 @@
-// Service id resolution (InfiniBand Architecture Specification, volume 1, 12.11), by which an end
-// that uses datagrams finds the queue pair of a service.
+// Service id resolution (InfiniBand Architecture Specification, volume 1, 12.11): an end that uses
+// datagrams finds the queue pair of a service.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class Lookup {
 class LookupAnswer {
  public:
   void take_request(const Mad& request) { request_ = request; }
-  // The program has yet to answer.
+  // The program has not answered yet.
   bool due() const { return request_ && !answer_; }
   // An answer, to be completed by the caller.
   Mad draft(std::uint8_t status, std::span<const std::byte> data) const {
@@ -75,7 +75,7 @@ class LookupAnswer {
     answer_ = answer;
     out.send.push_back(answer);
   }
-  // The request has come again.
+  // The request has arrived again.
   void repeat(Actions& out) const {
     if (!answer_) return;
     ++out.repeated;

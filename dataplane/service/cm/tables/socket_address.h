@@ -26,8 +26,8 @@ struct SocketAddress {
   std::uint64_t service = 0;  // kAfIb: the service id, as a number
 
   bool none() const { return family == 0; }
-  // Of no NIC in particular. Linux's rdma_cm takes addresses of the loopback interface for that,
-  // too (cma_any_addr).
+  // Means any NIC. As in Linux's rdma_cm (cma_any_addr), addresses of the loopback interface do,
+  // too.
   bool any() const { return ip.is_unspecified() || loopback(); }
   bool v4() const { return family == AF_INET; }
   bool loopback() const {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kWordBytes = 8;
 constexpr std::uint64_t kPlaces = 1 << 17;  // where messages can begin, a word each
 
-// Of the pattern, for messages; in a plan without data, of memory that is only sent.
+// Bytes of the pattern that messages carry; in a plan without data, of memory that is only sent.
 std::uint64_t pattern_bytes(const PlanPart& part) {
   std::uint64_t longest = 0;
   for (const PlanSend& s : part.sends) {

@@ -20,7 +20,7 @@ constexpr std::uint64_t plan_channel(std::uint32_t from, std::uint32_t to, std::
   return std::uint64_t{from < to} << 40 | std::uint64_t{slot} << 32 | lane;
 }
 
-// Of every connection of rank `rank`.
+// The traffic of every connection of `rank`.
 std::vector<PeerTraffic> plan_traffic(const PlanPart& part, std::uint32_t rank);
 
 }  // namespace paceline::rank

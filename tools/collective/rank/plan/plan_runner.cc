@@ -13,7 +13,7 @@ namespace paceline::rank {
 
 namespace {
 
-// Of the list that is sorted by id; its size: there is none.
+// Index of `id` in a list that is sorted by id; the list's size if there is none.
 template <class Entry>
 std::size_t index_of(const std::vector<Entry>& list, std::uint32_t id) {
   const auto at =

@@ -2,9 +2,8 @@
 // parent how it goes. Messages beside those of meeting.h:
 //
 //   parent   {"sends": [...], "arrivals": [...], "last": {...}}, the lines of plan_part.h
-//   rank     {"finished": N, "later": whether something will happen by time alone, and where
-//   nothing
-//            has finished since the message before, "waits_for": ID, "arrival": as in PlanWait}
+//   rank     {"finished": N, "later": whether something will happen by time alone; and if nothing
+//            has finished since the last message, "waits_for": ID, "arrival": as in PlanWait}
 //   rank     {"records": [[ID, READY, COMPLETED, CAUSE], ...]}, in picoseconds
 //   rank     {"totals": {...}}
 #pragma once

@@ -187,8 +187,8 @@ void VerbsLink::connect_one(Connection& connection) {
   attr.min_rnr_timer = 1;
   attr.ah_attr.is_global = 1;
   if (!gid_of(connection.address.gid, attr.ah_attr.grh.dgid)) {
-    throw RankError(fmt::format("the address of rank {}: \"{}\" is no GID", connection.address.rank,
-                                connection.address.gid));
+    throw RankError(fmt::format("the address of rank {}: \"{}\" is not a GID",
+                                connection.address.rank, connection.address.gid));
   }
   attr.ah_attr.grh.sgid_index = kGidIndex;
   attr.ah_attr.grh.hop_limit = 64;

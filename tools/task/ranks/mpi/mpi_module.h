@@ -1,7 +1,7 @@
-/* What paceline asks of an MPI, and all that it asks: who am I, bring these bytes from rank 0 to
-   all, we are done. A module is made for each MPI, since these differ in their binary interface,
-   and is loaded only into processes that this MPI has started: paceline itself links no MPI. Each
-   function returns 0, or an error of MPI. One thread, in this order. */
+/* The functions that paceline uses of an MPI: the rank of this process, a broadcast from rank 0,
+   and the end. There is a module for each MPI, because their binary interfaces differ. It is loaded
+   only into processes that this MPI has started: paceline itself links no MPI. Each function
+   returns 0, or an error of MPI. Call them on one thread, in this order. */
 #ifndef PACELINE_MPI_MODULE_H
 #define PACELINE_MPI_MODULE_H
 
@@ -13,14 +13,14 @@ struct PacelineMpiPlace {
   int rank;
   int ranks;
   int ranks_here; /* on this machine */
-  int leaves;     /* leave() is wanted where all ranks live to the end */
+  int leaves;     /* call leave() if all ranks are alive at the end */
 };
 
 /* Also read as C. NOLINTBEGIN(modernize-use-using) */
 typedef int (*PacelineMpiBegin)(struct PacelineMpiPlace* place);
 typedef int (*PacelineMpiShare)(void* bytes, int count); /* from rank 0 */
-typedef int (*PacelineMpiEnd)(void);                     /* returns when all ranks have come here */
-typedef int (*PacelineMpiLeave)(void); /* likewise; the last thing that a process does */
+typedef int (*PacelineMpiEnd)(void);                     /* returns when all ranks have called it */
+typedef int (*PacelineMpiLeave)(void);                   /* likewise; the last call of a process */
 /* NOLINTEND(modernize-use-using) */
 
 int paceline_mpi_begin(struct PacelineMpiPlace* place);

@@ -142,7 +142,7 @@ class NodeReader {
     return true;
   }
 
-  // Of any of the integer kinds.
+  // Accepts any of the integer kinds.
   bool integer(std::string_view name, const ProtobufField& field,
                std::optional<std::int64_t>& out) {
     const bool kind = field.number >= kInt32 && field.number <= kBool && field.number % 2 == 1;

@@ -15,7 +15,7 @@
 
 namespace paceline::workload {
 
-// Of the runtime of RCCL.
+// Limits of RCCL's runtime.
 inline constexpr std::size_t kMostMscclBlocks = 64;  // thread blocks of a GPU
 inline constexpr std::size_t kMostMscclSteps = 64;   // of a thread block
 

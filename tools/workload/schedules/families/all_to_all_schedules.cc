@@ -70,7 +70,7 @@ std::vector<std::uint32_t> triangular_distances(std::uint32_t groups) {
   return distances;
 }
 
-// Who sent to rank r what is for rank r + slot once the bits of `done` are dealt with.
+// One slot's data at rank r, after the steps of the bits in `done`: where it is from, and goes to.
 struct BruckSlot {
   std::uint32_t slot;
   std::uint32_t done;

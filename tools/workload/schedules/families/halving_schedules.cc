@@ -8,8 +8,8 @@ namespace paceline::workload {
 
 namespace {
 
-// The largest power of two of a group's ranks does the exchanges. Of the first 2 * folded ranks
-// each odd one takes part, for itself and for the even one before it.
+// The largest power of two of a group's ranks does the exchanges. Among the first 2 * folded ranks
+// the odd ones take part, each for itself and for the even one before it.
 struct FoldedGroup {
   explicit FoldedGroup(std::uint32_t ranks)
       : members(std::bit_floor(ranks)),
@@ -25,7 +25,7 @@ struct FoldedGroup {
   std::uint32_t folded;
 };
 
-// Of step k of halving: which bit of a member's number the partner's differs in.
+// The bit in which the numbers of a member and its partner differ in step k of halving.
 std::uint32_t distance_of_step(const FoldedGroup& group, bool far, std::uint32_t k) {
   return far ? group.members >> (k + 1) : 1U << k;
 }

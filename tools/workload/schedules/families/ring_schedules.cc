@@ -1,5 +1,5 @@
-// Rings, flat and of two levels. In the second, chunk (local l, server q) is block q * g + l, so
-// that the owner of a chunk is the rank of the same number.
+// Ring schedules of one and of two levels. With two levels, g ranks per server, chunk (local l,
+// server q) is block q * g + l, so that the rank of the same number owns the chunk.
 #include "tools/workload/schedules/families/families.h"
 #include "tools/workload/schedules/families/ring_steps.h"
 
@@ -26,7 +26,7 @@ void add_ring_phase(ScheduleBuilder& builder, const RingShape& ring, std::uint32
 
 std::uint32_t servers_of(const GroupShape& group) { return group.ranks / group.per_server; }
 
-// The ring of the GPUs of a server: chunk l is what all servers have for local index l.
+// The ring of a server's GPUs: chunk l has the blocks of local index l of all servers.
 RingShape ring_inside(const GroupShape& group, std::uint32_t server) {
   return {.members = group.per_server,
           .first = server * group.per_server,

@@ -10,7 +10,7 @@ namespace paceline::workload {
 
 namespace {
 
-// Of an all-gather: rank r sends to r - distance the blocks r + slot, all modulo the ranks.
+// A step of an all-gather: rank r sends blocks r + slot to rank r - distance, all modulo the ranks.
 struct ShiftStep {
   std::uint32_t distance = 0;
   std::vector<std::uint32_t> slots;
