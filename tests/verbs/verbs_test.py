@@ -3,8 +3,8 @@
 
   verbs_test.py GROUP PACELINE PACELINE-DATAPLANE [PART OF A CASE'S NAME]
 
-GROUP: pingpong, perftest, rdma_cm, qperf, qperf_all, fio, qemu, loss, sizes, mpi, mpi_collectives, ucx,
-libfabric, congestion.
+GROUP: pingpong, perftest, rdma_cm, qperf, qperf_all, fio, iser, qemu, loss, sizes, mpi, mpi_collectives,
+ucx, libfabric, congestion.
 Exit: 0 all passed, 1 some failed, 77 not installed.
 """
 

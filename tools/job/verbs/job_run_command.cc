@@ -142,7 +142,8 @@ void add_job_run(CLI::App& parent, int& exit_code) {
   command->footer(
       "Runs the plan of `paceline emulate`: the same messages, with the same dependencies.\n"
       "One process per NIC sends them by RDMA WRITE, waits for as long as the job computes, and\n"
-      "compares every byte received with the byte sent. The scenario's fabric only says which NICs\n"
+      "compares every byte received with the byte sent. The scenario's fabric only says which "
+      "NICs\n"
       "and servers there are; messages over NVLink go over verbs, too. Fabric and congestion\n"
       "control are the testbed's, and times include this machine's scheduling.\n"
       "The report is that of `paceline emulate` without ideal times, limits of senders and slow\n"
