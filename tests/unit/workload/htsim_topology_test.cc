@@ -111,7 +111,7 @@ TEST_CASE("topologies of htsim: what is wrong is named with its place", "[worklo
   CHECK(error(changed_text(tiny, "Radix_Up 2", "Radix_Sideways 2"))
             .starts_with("t:8:1: unknown key Radix_Sideways: expected "));
   CHECK(error(changed_text(tiny, "Tiers 2", "Tiers 3")).ends_with("tier 1: radix_up is missing"));
-  CHECK(error(changed_text(tiny, "Nodes 32", "Nodes 33")).find("no whole number") !=
+  CHECK(error(changed_text(tiny, "Nodes 32", "Nodes 33")).find("is not a whole number") !=
         std::string::npos);
   CHECK(error(changed_text(tiny, "Radix_Up 2", "Radix_Up 3")).find("is not Oversubscribed = 4") !=
         std::string::npos);
