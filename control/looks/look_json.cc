@@ -30,6 +30,8 @@ constexpr auto kMembers = std::to_array<Member>({
     {"cnps_received", &QueuePairRecord::cnps_received},
     {"cnps_sent", &QueuePairRecord::cnps_sent},
     {"completions", &QueuePairRecord::completions},
+    {"inflight_bytes", &QueuePairRecord::inflight_bytes},
+    {"backlog_bytes", &QueuePairRecord::backlog_bytes},
     {"srtt_ns", &QueuePairRecord::srtt_ns},
     {"min_rtt_ns", &QueuePairRecord::min_rtt_ns},
     {"source_port", &QueuePairRecord::source_port},

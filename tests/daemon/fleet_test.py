@@ -16,7 +16,7 @@ from tls_test import READ, WRITE, certificate, private
 FABRIC = {"topology": '"leaf_spine"', "leaves": "4", "hosts_per_leaf": "2", "spines": "2",
           "rate": '"500Mb/s"', "delay": '"2500ns"', "buffer": '"4MB"',
           "ecn": '{ kmin = "100kB", kmax = "400kB", pmax = 0.2 }'}
-SLOW = ("slow_nic", "h3")
+SLOW = ("slow_nic", "right:h3")
 NAMED_WITHIN = 6  # watches of 2.5 s
 
 
@@ -61,8 +61,14 @@ certificate = "{pem}"
 key = "{key}"
 tokens = "{tokens}"
 """)
-    return [f'[[host]]\nname = "pod"\nurl = "https://127.0.0.1:{port}"\ntoken_file = "{token}"\n'
-            f'ca = "{ca}"\n' for token, ca in (("read.token", pem), ("write.token", pem), ("read.token", key))]
+    def entry(name, token, ca=pem):
+        return (f'[[host]]\nname = "{name}"\nurl = "https://127.0.0.1:{port}"\ntoken_file = "{token}"\n'
+                f'ca = "{ca}"\n')
+
+    # To who asks, the two halves of the testbed are hosts of their own.
+    halves = [entry(name, "read.token") + f"nics = {nics}\n"
+              for name, nics in (("left", ["h0", "h1", "h2", "h4"]), ("right", ["h3", "h5", "h6", "h7"]))]
+    return "".join(halves), entry("pod", "write.token"), entry("pod", "read.token", key)
 
 
 def named(host, fleet):
@@ -108,6 +114,7 @@ def one_daemon():
             paceline(host, 0, "testbed", "fault", "h3", "clear")
             say("ok   a slow NIC is named by daemons' looks, and by those that were kept")
             local_looks(host)
+            interrupted(host)
         finally:
             end(traffic.process)
         mesh = json.loads(paceline(host, 0, "mesh", "--fleet", "bare.toml", "--seconds", "1", "--json")[0])
@@ -117,9 +124,9 @@ def one_daemon():
         refused(host, fabric_text(), wrong_ca)
         host.process.send_signal(signal.SIGTERM)
         check(host.process.wait(timeout=20 * PATIENCE) == 0, "it ends well")
-        for words in (("diagnose", "--fleet", fleet), ("mesh", "--fleet", "bare.toml")):
+        for name, words in (("right", ("diagnose", "--fleet", fleet)), ("pod", ("mesh", "--fleet", "bare.toml"))):
             _, error = paceline(host, 1, *words)
-            check("host pod: https://127.0.0.1:" in error and "no daemon answers there" in error, error)
+            check(f"host {name}: https://127.0.0.1:" in error and "no daemon answers there" in error, error)
         say("ok   a daemon that has ended is named")
     except BaseException:
         say(host.logs())
@@ -132,6 +139,33 @@ def local_looks(host):
     """What was kept of the testbed itself is judged alike, too."""
     first = verdicts(host, "--testbed", "default", "--for", "1s", "--record", "looks.jsonl")
     check(first == verdicts(host, "--replay", "looks.jsonl"), "kept looks of a testbed")
+
+
+def watching(host, *words):
+    """`diagnose --fleet` that has begun to keep looks in gone.jsonl."""
+    watch = subprocess.Popen([PACELINE, "diagnose", "--fleet", "fleet.toml", "--record", "gone.jsonl", *words],
+                             env=host.environment, cwd=host.folder, text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    kept = os.path.join(host.folder, "gone.jsonl")
+    host.wait_for("looks are kept", lambda: os.path.exists(kept) and os.path.getsize(kept) > 0)
+    return watch
+
+
+def interrupted(host):
+    """Ctrl-C ends it at once, and what was seen until then is kept."""
+    watch = watching(host, "--for", "20s")
+    kept = os.path.join(host.folder, "gone.jsonl")
+
+    def looks():
+        with open(kept, "rb") as file:
+            return sum(1 for _ in file)
+
+    host.wait_for("some looks", lambda: looks() > 4)
+    watch.send_signal(signal.SIGINT)
+    watch.communicate(timeout=30 * PATIENCE)
+    check(watch.returncode == 130, f"interrupted: {watch.returncode}")
+    check(0 < verdicts(host, "--replay", "gone.jsonl")["windows"] < 64, "and judged")
+    say("ok   an interrupted watch keeps what it saw")
 
 
 def refused(host, fabric, wrong_ca):
@@ -198,11 +232,7 @@ def two_hosts():
 
 def one_goes(a, b):
     """A daemon that goes while it is watched: the others are judged, and it is said."""
-    watch = subprocess.Popen([PACELINE, "diagnose", "--fleet", "fleet.toml", "--for", "3s", "--record", "gone.jsonl"],
-                             env=a.environment, cwd=a.folder, text=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-    kept = os.path.join(a.folder, "gone.jsonl")
-    a.wait_for("looks are kept", lambda: os.path.exists(kept) and os.path.getsize(kept) > 0)
+    watch = watching(a, "--for", "3s")
     b.kill()
     _, error = watch.communicate(timeout=60 * PATIENCE)
     check(watch.returncode == 0 and "note: host b did not answer in " in error, f"{watch.returncode}: {error}")
@@ -215,4 +245,5 @@ def main():
     two_hosts()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,5 @@
 // Fleet files, where NICs of many hosts stand in a fabric, and what looks at them become.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -184,6 +185,10 @@ TEST_CASE("pairs go from host to host; a host that did not answer catches up", "
   CHECK(out.pairs[0].dst == 2);
   CHECK(bytes_of(out.pairs[0]) == std::vector<std::uint64_t>{600, 100, 100, 100, 50, 2000});
   CHECK(out.nics[2].name == "b:x");
+  // Rules find a NIC's link by its name.
+  CHECK(std::count_if(out.links.begin(), out.links.end(), [](const diagnosis::LinkEvidence& link) {
+          return link.of_host && (link.first == "b:x" || link.second == "b:x");
+        }) == 1);
   CHECK(out.nics[3].windows.size() == 6);
   // Over the spines: which one is not known where switches are real.
   CHECK(out.pairs[0].way.empty());

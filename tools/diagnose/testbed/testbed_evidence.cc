@@ -245,6 +245,13 @@ Evidence TestbedEvidence::finish() {
     counted_[nic].resize(ends_.size());
     out.nics[nic].windows = counted_[nic];
   }
+  // The description calls hosts by their numbers.
+  for (std::size_t i = 0; i < out.links.size(); ++i) {
+    const fabric::LinkSpec& link = spec_.links[i];
+    const std::uint32_t end = std::min(link.a, link.b);
+    if (end >= nics() || !out.links[i].of_host) continue;
+    (link.a == end ? out.links[i].first : out.links[i].second) = out.nics[end].name;
+  }
   out.until = ends_.empty() ? Picos{0} : ends_.back();
   out.window_ends = ends_;
   out.slowness.assign(nics() * nics(), 0);
