@@ -52,6 +52,7 @@ TestbedEvidence::Counters TestbedEvidence::counters_of(
   }
   out.completions = record.completions;
   out.rtt_ns = record.srtt_ns;
+  out.inflight = record.inflight_bytes;
   return out;
 }
 
@@ -65,7 +66,8 @@ TestbedEvidence::Counters TestbedEvidence::since(const Counters& before, const C
            growth(before.marks, now.marks),
            growth(before.busy_ns, now.busy_ns),
            growth(before.completions, now.completions),
-           now.rtt_ns};
+           now.rtt_ns,
+           now.inflight};
   }
   // What is sent and not answered may wait in a queue of the fabric: a round trip for each message.
   out.busy_ns += out.completions * out.rtt_ns;
@@ -103,7 +105,12 @@ void TestbedEvidence::read_nics(Picos at, const std::vector<NicStatus>& nics) {
     if (now.up != before.up) ports_[nic].changes.push_back({at, now.up});
     if (ends_.empty()) continue;
     counted_[nic].push_back({std::max(0.0, now.pausing_us - before.pausing_us),
-                             now.reclassed_packets - before.reclassed_packets});
+                             now.reclassed_packets - before.reclassed_packets,
+                             static_cast<double>(now.sent_wire_bytes - before.sent_wire_bytes),
+                             now.sending_us - before.sending_us,
+                             now.received_bytes - before.received_bytes,
+                             now.received_packets - before.received_packets,
+                             now.marked_packets - before.marked_packets});
   }
   last_ = nics;
 }
@@ -172,6 +179,20 @@ void TestbedEvidence::write_paces(Evidence& out) const {
   }
 }
 
+// Records of queue pairs and counters of NICs are some milliseconds apart, in which more bytes go
+// than wait: what waits does not follow from what was sent and received.
+void TestbedEvidence::write_under_way(Evidence& out) const {
+  for (diagnosis::NicEvidence& nic : out.nics) {
+    for (diagnosis::NicWindow& window : nic.windows) window.under_way_bytes = 0;
+  }
+  for (const auto& [key, pair] : pairs_) {
+    std::vector<diagnosis::NicWindow>& windows = out.nics[pair.dst].windows;
+    for (std::size_t w = 0; w < std::min(windows.size(), pair.windows.size()); ++w) {
+      windows[w].under_way_bytes += static_cast<double>(pair.windows[w].inflight);
+    }
+  }
+}
+
 // Bytes of a queue pair in the windows within (from, until], and how long it was busy.
 std::pair<double, double> TestbedEvidence::load_of(const Pair& pair, Picos from,
                                                    Picos until) const {
@@ -193,12 +214,20 @@ Evidence TestbedEvidence::finish() {
     out.nics[nic].name = names_[nic];
     out.nics[nic].windows = counted_[nic];
   }
+  // The description calls hosts by their numbers.
+  for (std::size_t i = 0; i < out.links.size(); ++i) {
+    const fabric::LinkSpec& link = plan_.fabric.links[i];
+    const std::uint32_t end = std::min(link.a, link.b);
+    if (end >= names_.size() || !out.links[i].of_host) continue;
+    (link.a == end ? out.links[i].first : out.links[i].second) = names_[end];
+  }
   out.until = ends_.empty() ? Picos{0} : ends_.back();
   out.window_ends = ends_;
   out.slowness.assign(nics() * nics(), 0);
   const DescribedPaths paths(*testbed_.scenario, plan_.fabric);
   for (const auto& [key, pair] : pairs_) write_pair(pair, paths, out);
   write_paces(out);
+  write_under_way(out);
   for (std::uint32_t nic = 0; nic < ports_.size(); ++nic) {
     if (ports_[nic].changes.empty()) continue;
     ports_[nic].name = names_[nic];

@@ -11,6 +11,7 @@
 #include "dataplane/config/testbed/testbed.h"
 #include "dataplane/driver/scenario/scenario_setup.h"
 #include "tools/diagnose/pair_evidence.h"
+#include "tools/diagnose/testbed/nic_status.h"
 #include "tools/top/host_sample.h"
 
 namespace paceline::tools {
@@ -22,12 +23,6 @@ class TestbedEvidence {
 
   std::size_t nics() const { return plan_.fabric.nics(); }
 
-  // What the service's status says of a NIC.
-  struct NicStatus {
-    bool up = true;
-    double pausing_us = 0;  // since the start, as the next
-    std::uint64_t reclassed_packets = 0;
-  };
   // Takes a look, `at` after the first one, which is at 0. `sample` and `nics` have nics() entries,
   // in the order of the fabric.
   void look(Picos at, const HostSample& sample, const std::vector<NicStatus>& nics);
@@ -43,7 +38,8 @@ class TestbedEvidence {
     std::uint64_t marks = 0;
     std::uint64_t busy_ns = 0;  // it had something to send; in a window, and waited for answers
     std::uint64_t completions = 0;
-    std::uint64_t rtt_ns = 0;  // smoothed, as it is now
+    std::uint64_t rtt_ns = 0;    // smoothed, as it is now
+    std::uint64_t inflight = 0;  // bytes, as it is now
   };
   // Of a queue pair: by window. Those that end are kept.
   struct Pair {
@@ -61,6 +57,7 @@ class TestbedEvidence {
   void read_nics(Picos at, const std::vector<NicStatus>& nics);
   void write_pair(const Pair& from, const DescribedPaths& paths, diagnosis::Evidence& out) const;
   void write_paces(diagnosis::Evidence& out) const;
+  void write_under_way(diagnosis::Evidence& out) const;
   std::pair<double, double> load_of(const Pair& pair, Picos from, Picos until) const;
 
   const config::Testbed& testbed_;

@@ -10,6 +10,7 @@
 #include "dataplane/driver/scenario/plugin_load.h"
 #include "dataplane/service/protocol/control_protocol.h"
 #include "tools/cli/cli.h"
+#include "tools/diagnose/testbed/nic_status.h"
 #include "tools/diagnose/testbed/testbed_evidence.h"
 #include "tools/service_link/runtime_folder.h"
 #include "tools/service_link/service_absence.h"
@@ -24,18 +25,6 @@ using Json = nlohmann::json;
 
 constexpr int kLooks = 64;      // windows of the evidence
 constexpr int kPatience = 100;  // times 10 ms
-
-// In the order of the workers.
-std::vector<TestbedEvidence::NicStatus> nics_of(const Json& status) {
-  std::vector<TestbedEvidence::NicStatus> out;
-  for (const Json& worker : status.value("workers", Json::array())) {
-    for (const Json& nic : worker.value("nics", Json::array())) {
-      out.push_back({nic.value("up", true), nic.value("pausing_us", 0.0),
-                     nic.value("reclassed_packets", std::uint64_t{0})});
-    }
-  }
-  return out;
-}
 
 config::Read<config::Testbed> testbed_of(const Json& status) {
   const Json from = status.value("testbed", Json());
