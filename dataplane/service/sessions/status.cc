@@ -178,6 +178,8 @@ Json worker_of(Service& service, std::size_t index) {
       if (report.fabric.emulated) {
         nic["pausing_us"] = micros(told.pausing);
         nic["reclassed_packets"] = told.reclassed_packets;
+        nic["sent_wire_bytes"] = told.sent_wire_bytes;
+        nic["sending_us"] = micros(told.sending);
       }
       nic["counters"] = counters_of(told.counters);
       nic["undelivered"] = undelivered_of(told.counters);

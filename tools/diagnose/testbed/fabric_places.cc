@@ -27,19 +27,6 @@ std::vector<wire::IpAddress> addresses_of(const looks::SeenNic& nic) {
   return out;
 }
 
-TestbedEvidence::NicStatus status_of(const Json& nic) {
-  TestbedEvidence::NicStatus out;
-  const auto up = nic.find("up");
-  const auto pausing = nic.find("pausing_us");
-  const auto reclassed = nic.find("reclassed_packets");
-  if (up != nic.end() && up->is_boolean()) out.up = up->get<bool>();
-  if (pausing != nic.end() && pausing->is_number()) out.pausing_us = pausing->get<double>();
-  if (reclassed != nic.end() && reclassed->is_number_unsigned()) {
-    out.reclassed_packets = reclassed->get<std::uint64_t>();
-  }
-  return out;
-}
-
 std::uint32_t place_of(const fabric::FabricSpec& spec, const wire::IpAddress& address) {
   const std::uint32_t host = fabric::host_of(spec, address);
   return host < spec.hosts ? host % spec.nics() : spec.nics();
@@ -140,7 +127,7 @@ std::vector<TestbedEvidence::Sight> FabricPlaces::sights(
       sight.name = full_name(h, nic.name);
       sight.addresses = addresses_of(nic);
       sight.hash_known = nic.emulated && described(nic) == place->second;
-      sight.status = status_of(nic.status);
+      sight.status = nic_status(nic.status);
       sight.queue_pairs = nic.queue_pairs;
     }
   }

@@ -59,6 +59,7 @@ TestbedEvidence::Counters TestbedEvidence::counters_of(
   }
   out.completions = record.completions;
   out.rtt_ns = record.srtt_ns;
+  out.inflight = record.inflight_bytes;
   return out;
 }
 
@@ -71,7 +72,8 @@ TestbedEvidence::Counters TestbedEvidence::since(const Counters& before, const C
            growth(before.marks, now.marks),
            growth(before.busy_ns, now.busy_ns),
            growth(before.completions, now.completions),
-           now.rtt_ns};
+           now.rtt_ns,
+           now.inflight};
   }
   // What is sent and not answered may wait in a queue of the fabric: a round trip for each message.
   out.busy_ns += out.completions * out.rtt_ns;
@@ -85,7 +87,7 @@ void TestbedEvidence::spread(const Counters& grown, std::size_t over,
     const auto part = [&](std::uint64_t all) { return all * (i + 1) / over - all * i / over; };
     windows[windows.size() - over + i] = {
         part(grown.bytes),   part(grown.losses),      part(grown.timeouts), part(grown.marks),
-        part(grown.busy_ns), part(grown.completions), grown.rtt_ns};
+        part(grown.busy_ns), part(grown.completions), grown.rtt_ns,         grown.inflight};
   }
 }
 
@@ -133,8 +135,14 @@ void TestbedEvidence::read_nic(Picos at, std::uint32_t nic, const NicStatus& now
   if (now.up != before.up) ports_[nic].changes.push_back({at, now.up});
   if (!ends_.empty()) {
     counted_[nic].resize(ends_.size());
-    counted_[nic].back() = {std::max(0.0, now.pausing_us - before.pausing_us),
-                            growth(before.reclassed_packets, now.reclassed_packets)};
+    counted_[nic].back() = {
+        std::max(0.0, now.pausing_us - before.pausing_us),
+        growth(before.reclassed_packets, now.reclassed_packets),
+        static_cast<double>(growth(before.sent_wire_bytes, now.sent_wire_bytes)),
+        std::max(0.0, now.sending_us - before.sending_us),
+        growth(before.received_bytes, now.received_bytes),
+        growth(before.received_packets, now.received_packets),
+        growth(before.marked_packets, now.marked_packets)};
   }
   last_[nic] = now;
 }
@@ -222,6 +230,20 @@ void TestbedEvidence::write_paces(Evidence& out) const {
   }
 }
 
+// Records of queue pairs and counters of NICs are some milliseconds apart, in which more bytes go
+// than wait: what waits does not follow from what was sent and received.
+void TestbedEvidence::write_under_way(Evidence& out) const {
+  for (diagnosis::NicEvidence& nic : out.nics) {
+    for (diagnosis::NicWindow& window : nic.windows) window.under_way_bytes = 0;
+  }
+  for (const auto& [key, pair] : pairs_) {
+    std::vector<diagnosis::NicWindow>& windows = out.nics[pair.dst].windows;
+    for (std::size_t w = 0; w < std::min(windows.size(), pair.windows.size()); ++w) {
+      windows[w].under_way_bytes += static_cast<double>(pair.windows[w].inflight);
+    }
+  }
+}
+
 // Bytes of a queue pair in the windows within (from, until], and how long it was busy.
 std::pair<double, double> TestbedEvidence::load_of(const Pair& pair, Picos from,
                                                    Picos until) const {
@@ -258,6 +280,7 @@ Evidence TestbedEvidence::finish() {
   const DescribedPaths paths(scenario_, spec_);
   for (const auto& [key, pair] : pairs_) write_pair(pair, paths, out);
   write_paces(out);
+  write_under_way(out);
   for (std::uint32_t nic = 0; nic < ports_.size(); ++nic) {
     if (ports_[nic].changes.empty()) continue;
     ports_[nic].name = out.nics[nic].name;

@@ -15,6 +15,7 @@
 #include "dataplane/telemetry/segment.h"
 #include "dataplane/wire/headers/addresses.h"
 #include "tools/diagnose/pair_evidence.h"
+#include "tools/diagnose/testbed/nic_status.h"
 
 namespace paceline::tools {
 
@@ -23,12 +24,6 @@ class TestbedEvidence {
   // Both outlive this. `spec`: of the scenario's fabric.
   TestbedEvidence(const config::Scenario& scenario, const fabric::FabricSpec& spec);
 
-  // What the service's status says of a NIC.
-  struct NicStatus {
-    bool up = true;
-    double pausing_us = 0;  // since the start, as the next
-    std::uint64_t reclassed_packets = 0;
-  };
   // A NIC as a look found it.
   struct Sight {
     bool seen = false;           // else its host did not answer
@@ -53,7 +48,8 @@ class TestbedEvidence {
     std::uint64_t marks = 0;
     std::uint64_t busy_ns = 0;  // it had something to send; in a window, and waited for answers
     std::uint64_t completions = 0;
-    std::uint64_t rtt_ns = 0;  // smoothed, as it is now
+    std::uint64_t rtt_ns = 0;    // smoothed, as it is now
+    std::uint64_t inflight = 0;  // bytes, as it is now
   };
   // Of a queue pair: by window. Those that end are kept.
   struct Pair {
@@ -84,6 +80,7 @@ class TestbedEvidence {
   void find_peers();
   void write_pair(const Pair& from, const DescribedPaths& paths, diagnosis::Evidence& out) const;
   void write_paces(diagnosis::Evidence& out) const;
+  void write_under_way(diagnosis::Evidence& out) const;
   std::pair<double, double> load_of(const Pair& pair, Picos from, Picos until) const;
 
   const config::Scenario& scenario_;
