@@ -192,10 +192,12 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
       "  url = \"https://a:7471\"    or unix:/PATH, or http:// at a tunnel's end\n"
       "  token_file = \"a.token\"    with ca = FILE, if the system does not trust its certificate\n"
       "  nics = [\"a0\", \"a1\"]       all of the service, if it is absent\n"
+      "  places = [0, 2]           of these in the fabric, if neither addresses nor the order say "
+      "it\n"
       "Where switches hash, paths are known of emulated fabrics alone; rules that need them are\n"
       "silent elsewhere.\n"
       "The rules use what hosts measure, not the queues of switches. There may be no verdict.\n"
-      "Exit status: 0 with or without a verdict, 2 bad input, 130 interrupted.");
+      "Exit status: 0 with or without a verdict, 1 nobody answers, 2 bad input, 130 interrupted.");
   command->callback([options, watch, &exit_code] {
     if (const std::string wrong = misfit(*options); !wrong.empty()) {
       exit_code = report_errors({wrong});

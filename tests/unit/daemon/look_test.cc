@@ -107,7 +107,7 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("a look is read as it was written; what sent nothing is not in it", "[look]") {
-  const std::uint64_t seed = GENERATE(1, 2, 3, 4);
+  const std::uint64_t seed = GENERATE(1U, 2U, 3U, 4U);
   CAPTURE(seed);
   Random random(seed);
   looks::SeenHost host;

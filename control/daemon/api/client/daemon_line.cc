@@ -185,8 +185,8 @@ asio::awaitable<Answer> DaemonLine::ask(std::string method, std::string target, 
       if (!parser.keep_alive() || !answer.error.empty()) wire_.reset();
       co_return answer;
     }
-    const bool idle_too_long = wire_->used && error != beast::error::timeout &&
-                               error != asio::error::operation_aborted;
+    const bool idle_too_long =
+        wire_->used && error != beast::error::timeout && error != asio::error::operation_aborted;
     wire_.reset();
     if (!idle_too_long || tries == 1) {
       answer.error = why_unanswered(place_.url, error);
