@@ -125,6 +125,16 @@ def traffic_of(testbed):
             "100000", "--quiet"]
 
 
+def await_traffic(testbed):
+    limit = time.monotonic() + NAMED_WITHIN * PATIENCE
+    while time.monotonic() < limit:
+        nic = testbed.control(op="status")["status"]["workers"][0]["nics"][0]
+        if nic["counters"]["rx_data_packets"] > 1000:
+            return
+        time.sleep(0.1)
+    raise Failed("the job does not begin")
+
+
 def wrong_ecn(paceline, dataplane):
     with Testbed(paceline, dataplane, sets=MARKED) as testbed:
         file = os.path.join(testbed.folder, "incasts.toml")
@@ -133,7 +143,8 @@ def wrong_ecn(paceline, dataplane):
         traffic = Running(testbed, [paceline, "job", "run", file, "--testbed", "default",
                                     "--no-data"])
         try:
-            time.sleep(1)
+            await_traffic(testbed)
+            no_fault(testbed)
             faults(testbed, traffic, WRONG_ECN)
         finally:
             end(traffic.process)
