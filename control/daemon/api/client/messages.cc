@@ -44,8 +44,7 @@ void limit_answer(AnswerParser& parser) {
 std::string take_answer(const std::string& where, AnswerParser& parser, Answer& answer) {
   answer.status = parser.get().result_int();
   answer.text = std::move(parser.get().body());
-  const bool is_json =
-      beast::iequals(parser.get()[http::field::content_type], "application/json");
+  const bool is_json = beast::iequals(parser.get()[http::field::content_type], "application/json");
   if (!is_json || answer.text.empty()) return {};
   answer.body = parsed(answer.text);
   if (!answer.body.is_discarded()) return {};
