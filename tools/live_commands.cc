@@ -3,7 +3,7 @@
 #include "tools/cli/cli.h"
 #include "tools/host/experiment_command.h"
 #include "tools/host/guard_command.h"
-#include "tools/testbed/mesh_command.h"
+#include "tools/testbed/mesh/mesh_command.h"
 
 namespace paceline::tools {
 

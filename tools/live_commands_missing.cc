@@ -24,7 +24,8 @@ void add_live_commands(CLI::App& app, int& exit_code) {
 WatchedTestbed watch_testbed(const WatchRequest&, const std::function<void(double, double)>&) {
   WatchedTestbed out;
   out.errors = {
-      "--testbed: not built: this is the emulator alone; tools/quickstart --all builds it"};
+      "--testbed, --fleet, --replay: not built: this is the emulator alone; tools/quickstart --all "
+      "builds it"};
   out.exit_code = kExitBadInput;
   return out;
 }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "control/daemon/config/tuner_options.h"
+#include "control/daemon/telemetry/look_endpoint.h"
 #include "control/daemon/telemetry/telemetry_endpoints.h"
 #include "control/daemon/telemetry/telemetry_json.h"
 #include "dataplane/attach/shared_memory.h"
@@ -108,6 +109,9 @@ Daemon::Daemon(asio::io_context& context, DaemonSetup setup, Clock clock)
   add_experiment_endpoints(endpoints_, *experiments_);
   add_tuner_endpoints(endpoints_, *tuner_);
   add_telemetry_endpoints(endpoints_, *sampler_, clock_, [this] { return figures(); });
+  probes_ = std::make_unique<Probes>(context_, control);
+  add_look_endpoint(endpoints_, *sampler_, *client_, clock_);
+  add_probe_endpoints(endpoints_, *probes_);
   add_guard_endpoints(endpoints_, *guard_,
                       [this](std::string_view topic, Json data) { tell(topic, std::move(data)); });
   add_endpoints();
@@ -232,6 +236,7 @@ void Daemon::stop() {
   experiments_->leave();
   if (setup_.config.dataplane.end_with_daemon) supervisor_->end();
   client_->stop();
+  probes_->stop();
   looks_.stop();
   supervision_.stop();
   tuner_->stop();

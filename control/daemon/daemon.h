@@ -18,6 +18,7 @@
 #include "control/daemon/config/daemon_config.h"
 #include "control/daemon/experiments/experiments.h"
 #include "control/daemon/parameters/parameters.h"
+#include "control/daemon/probes.h"
 #include "control/daemon/process/supervisor.h"
 #include "control/daemon/service_guard.h"
 #include "control/daemon/service_link/clock.h"
@@ -113,6 +114,7 @@ class Daemon {
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<Experiments> experiments_;
   std::unique_ptr<LiveTuner> tuner_;
+  std::unique_ptr<Probes> probes_;
   std::unique_ptr<ApiServer> api_;
   PeriodicTimer looks_;
   PeriodicTimer supervision_;

@@ -251,7 +251,7 @@ class EcnRule {
     const Arrived& decisive() const { return seldom() < often() ? of_short : of_long; }
   };
 
-  // What has been sent to each NIC and has not arrived.
+  // What has been sent to each NIC and has not arrived, on average of a window's begin and end.
   void read_queues() {
     queues_.assign(e_.nics.size(), std::vector<double>(e_.window_ends.size()));
     for (const PairEvidence& pair : e_.pairs) {
@@ -262,8 +262,11 @@ class EcnRule {
     for (std::size_t n = 0; n < queues_.size(); ++n) {
       double now = 0;
       for (std::size_t w = 0; w < e_.nics[n].windows.size(); ++w) {
-        const double before = now;
-        now += queues_[n][w] - static_cast<double>(e_.nics[n].windows[w].received_bytes);
+        const NicWindow& window = e_.nics[n].windows[w];
+        const bool measured = window.under_way_bytes >= 0;
+        const double before = measured && w == 0 ? window.under_way_bytes : now;
+        now = measured ? window.under_way_bytes
+                       : now + queues_[n][w] - static_cast<double>(window.received_bytes);
         queues_[n][w] = (before + now) / 2;
       }
     }

@@ -1,6 +1,6 @@
 // What the edge of a fabric knows about a stretch of time: what ranks, NICs and queue pairs
 // measure, and the operator's description of the fabric. It holds nothing that only an emulator
-// sees, such as the queues of switches. Today tools/diagnose fills it from a virtual world.
+// sees, such as the queues of switches. tools/diagnose fills it from a virtual world or a testbed.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,9 @@ struct NicWindow {
   std::uint64_t received_bytes = 0;    // payload, each byte once
   std::uint64_t received_packets = 0;  // of data
   std::uint64_t marked_packets = 0;    // of these, that switches had marked
+  // Sent to it and not acknowledged when the window ended. Below 0: not measured; it follows then
+  // from what all windows so far sent and received.
+  double under_way_bytes = -1;
 };
 
 struct NicEvidence {

@@ -35,7 +35,7 @@ BELOW_SERVICE = BELOW_DRIVER + ("dataplane/driver/*", "dataplane/attach/*", "dat
 BELOW_TOOLS = BELOW_DRIVER + (
     "dataplane/driver/*", "dataplane/attach/*", "dataplane/service/protocol/control_protocol",
     "control/daemon/api", "control/daemon/api/client", "control/diagnosis", "control/experiment/*",
-    "control/league/*", "control/sweep", "control/tuner", "control/tuner/online/*",
+    "control/league/*", "control/looks", "control/sweep", "control/tuner", "control/tuner/online/*",
 )
 # What experiments and the tuner of pacelined are built on.
 DAEMON_ROOMS = (
@@ -250,7 +250,7 @@ MAY_INCLUDE = {
     ),
     "control/daemon/store": ("control/experiment/text/json_reader", "dataplane/attach/*"),
     "control/daemon/telemetry": (
-        "cc/*", "control/daemon/api", "control/daemon/service_link", "dataplane/attach/*",
+        "cc/*", "control/daemon/api", "control/daemon/service_link", "control/looks", "dataplane/attach/*",
         "dataplane/base/*", "dataplane/telemetry",
     ),
     "control/daemon/tuner": DAEMON_ROOMS + ("cc/*", "control/tuner/online/*", "dataplane/base/*"),
@@ -263,6 +263,8 @@ MAY_INCLUDE = {
     "control/daemon/api/server": (
         "control/daemon/api", "control/daemon/api/stream", "dataplane/attach/descriptors", "dataplane/base/*",
     ),
+    # A look at a host as JSON: pacelined writes it, who compares hosts reads it.
+    "control/looks": ("dataplane/telemetry",),
     # What is wrong, and where, from what the edge knows: neither emulator nor engine.
     "control/diagnosis": ("dataplane/base/*",),
     # From below: numbers and JSON as text; runs and their figures; effects and verdicts; results files; both
@@ -353,7 +355,11 @@ MAY_INCLUDE = {
     "tools/top": BELOW_TOOLS + ("tools/cli", "tools/service_link"),
     "tools/ports": BELOW_TOOLS + ("tools/cli",),
     "tools/capture": BELOW_TOOLS + ("tools/cli", "tools/ports", "tools/run", "tools/service_link"),
+    # Hosts behind pacelined: which there are, and asking them all at once.
+    "tools/fleet": BELOW_TOOLS + ("tools/cli",),
     "tools/testbed": BELOW_TOOLS + ("tools/capture", "tools/cli", "tools/ports", "tools/service_link"),
+    # Probes between NICs, of testbeds and fleets.
+    "tools/testbed/mesh": BELOW_TOOLS + ("tools/cli", "tools/fleet", "tools/service_link"),
     # What may follow on a command line.
     "tools/completion": BELOW_TOOLS + ("tools/cli",),
     "tools/ci": BELOW_TOOLS + ("tools/cli", "tools/service_link", "tools/testbed"),
@@ -395,7 +401,7 @@ MAY_INCLUDE = {
     "tools/diagnose": BELOW_TOOLS + ("tools/cli", "tools/run", "tools/workload", "tools/workload/files",
                                      "tools/workload/jobs"),
     # What a running testbed tells.
-    "tools/diagnose/testbed": BELOW_TOOLS + ("tools/cli", "tools/diagnose", "tools/service_link", "tools/top"),
+    "tools/diagnose/testbed": BELOW_TOOLS + ("tools/cli", "tools/diagnose", "tools/fleet", "tools/service_link", "tools/top"),
     # The runs of a command as tasks: where they are executed, where their records are kept.
     "tools/task": BELOW_TOOLS + ("tools/cli",),
     # On many processes and machines, which an MPI brings together.
@@ -411,7 +417,7 @@ MAY_INCLUDE = {
         "tools/cli", "tools/host", "tools/run", "tools/task", "tools/task/run", "tools/workload",
     ),
     # Which commands there are, and main().
-    "tools": BELOW_TOOLS + ("tools/cli", "tools/diagnose", "tools/host", "tools/testbed/mesh_command"),
+    "tools": BELOW_TOOLS + ("tools/cli", "tools/diagnose", "tools/host", "tools/testbed/mesh/mesh_command"),
 }
 
 LIBM = (

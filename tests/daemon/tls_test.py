@@ -156,4 +156,5 @@ tokens = "{tokens}"
         host.close()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,5 @@
-// Whatever stands in a file of records: a line is one that could have been written, or is refused;
-// and what a record holds is read as a run's result, or refused.
+// Whatever stands in a file of records or of looks: a line is one that could have been written, or
+// is refused; and what a record holds is read as a run's result, or refused.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/promise.h"
+#include "tools/diagnose/testbed/look_file.h"
 #include "tools/run/run_record.h"
 #include "tools/task/record_line.h"
 
@@ -21,6 +22,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (data[0] == '0') {
     if (tools::parse_record_line(text, line).empty()) {
       fuzz::promise(tools::record_line(line) == std::string(text) + "\n", "a line reads back");
+    }
+    return 0;
+  }
+  if (data[0] == 'L') {
+    tools::LookFileHead head;
+    if (tools::read_head_line(text, head).empty()) {
+      tools::LookFileHead again;
+      fuzz::promise(tools::read_head_line(tools::head_line(head), again).empty(),
+                    "a head reads back");
+    }
+    tools::KeptLook look;
+    if (tools::read_look_line(text, 1, look).empty()) {
+      tools::KeptLook again;
+      const std::string line = tools::look_line(look.at, look.hosts);
+      fuzz::promise(tools::read_look_line(line, 1, again).empty() &&
+                        tools::look_line(again.at, again.hosts) == line,
+                    "a look reads back");
     }
     return 0;
   }

@@ -1,5 +1,5 @@
-// Whatever a scenario or experiment file holds, the reader either gives a value or says why not,
-// and a scenario it accepts obeys the rules it is checked for.
+// Whatever a scenario, experiment or fleet file holds, the reader either gives a value or says why
+// not, and a scenario it accepts obeys the rules it is checked for.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "cc/registry.h"
 #include "dataplane/config/scenario/scenario_reader.h"
+#include "tools/fleet/fleet_file.h"
 
 namespace {
 
@@ -36,7 +37,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   config::ReaderOptions options{cc::algorithms(), {}};
-  // The first byte chooses: a scenario, an experiment, or an override of an empty scenario.
+  if (data[0] == 'F') {
+    const auto read = tools::read_fleet_text(text, "fuzz", "", options);
+    if (!read.ok()) return 0;
+    require(!read.value.hosts.empty());
+    if (read.value.has_fabric) check(read.value.scenario);
+    for (const auto& host : read.value.hosts) {
+      require(host.places.empty() || host.places.size() == host.nics.size());
+    }
+    return 0;
+  }
+  // The first byte chooses: a fleet, a scenario, an experiment, or an override of an empty
+  // scenario.
   if (data[0] % 3 == 0) {
     const auto read = config::read_scenario_text(text, "fuzz", "", options);
     if (read.ok()) check(read.value);

@@ -20,12 +20,10 @@ FABRIC = ("fabric.topology=leaf_spine", "fabric.leaves=4", "fabric.hosts_per_lea
           "fabric.spines=2", "fabric.rate=500Mb/s")
 NAMED_WITHIN = 10  # seconds
 WATCH = "2500ms"
-# A switch that marks wrongly is not named: here other switches mark much of what passes it, too.
 # Verdict, and the fault: target, kind, how bad where not as usual, and what else it is given.
 FAULTS = (
     (("slow_nic", "h3"), ("h3", "slow_nic", "--severity", "5")),
-    # Nobody counts here how fast packets leave a NIC: a narrow host link looks like its receiving half.
-    (("slow_receiver", "h2"), ("h2", "pcie_limit", "--severity", "3")),
+    (("pcie_limit", "h2"), ("h2", "pcie_limit", "--severity", "3")),
     (("slow_receiver", "h4"), ("h4", "slow_receiver", "--severity", "3")),
     (("wrong_dscp", "h1"), ("h1", "wrong_dscp")),
     (("pfc_storm", "h7"), ("h7", "pfc_storm")),
@@ -34,6 +32,26 @@ FAULTS = (
     (("bad_path", "leaf3-spine0"), ("leaf3-spine0", "bad_path", "--severity", "8000")),
     (("flapping_port", "h5"), ("h5", "flapping_port", "--severity", "1", "--for", "4s")),
     (("dead_port", "h6"), ("h6", "dead_port", "--after", "500ms")))
+
+# Who marks wrongly shows where queues are: incasts of which only the receivers' links are full.
+MARKED = (*FABRIC, "fabric.uplink_rate=2Gb/s", "fabric.buffer=32MB", "fabric.ecn.kmin=400kB",
+          "fabric.ecn.kmax=1600kB")
+INCASTS = """schema = 1
+[fabric]
+topology = "leaf_spine"
+leaves = 4
+hosts_per_leaf = 2
+[workload]
+kind = "job"
+[workload.job]
+operation = "all_to_all"
+all_to_all = "window"
+bytes = "1MiB"
+skew = 1.5
+iterations = 2000
+"""
+WRONG_ECN = ((("wrong_ecn", "leaf1"), ("leaf1", "ecn_off")),
+             (("wrong_ecn", "leaf2"), ("leaf2", "ecn_wrong")))
 
 
 def verdicts(testbed):
@@ -77,9 +95,8 @@ def no_fault(testbed):
     raise Failed(f"a verdict where nothing is wrong: {found}")
 
 
-def faults(testbed, traffic):
-    no_fault(testbed)
-    for expected, given in FAULTS:
+def faults(testbed, traffic, all_faults):
+    for expected, given in all_faults:
         fault(testbed, *given)
         say(f"{expected[0]} {expected[1]}: named after {named(testbed, expected):.1f} s")
         # Queue pairs outlive all of it but a port that stays dead.
@@ -108,6 +125,31 @@ def traffic_of(testbed):
             "100000", "--quiet"]
 
 
+def await_traffic(testbed):
+    limit = time.monotonic() + NAMED_WITHIN * PATIENCE
+    while time.monotonic() < limit:
+        nic = testbed.control(op="status")["status"]["workers"][0]["nics"][0]
+        if nic["counters"]["rx_data_packets"] > 1000:
+            return
+        time.sleep(0.1)
+    raise Failed("the job does not begin")
+
+
+def wrong_ecn(paceline, dataplane):
+    with Testbed(paceline, dataplane, sets=MARKED) as testbed:
+        file = os.path.join(testbed.folder, "incasts.toml")
+        with open(file, "w", encoding="utf-8") as job:
+            job.write(INCASTS)
+        traffic = Running(testbed, [paceline, "job", "run", file, "--testbed", "default",
+                                    "--no-data"])
+        try:
+            await_traffic(testbed)
+            no_fault(testbed)
+            faults(testbed, traffic, WRONG_ECN)
+        finally:
+            end(traffic.process)
+
+
 def bad_input(testbed):
     for words, status, text in (
             (("--testbed", "nobody"), 1, "no service answers"),
@@ -127,11 +169,13 @@ def main(paceline, dataplane):
         traffic = Running(testbed, traffic_of(testbed))
         try:
             time.sleep(1)
-            faults(testbed, traffic)
+            no_fault(testbed)
+            faults(testbed, traffic, FAULTS)
         finally:
             end(traffic.process)
         if not testbed.alive():
             raise Failed(f"the service has ended:\n{testbed.log_text()}")
+    wrong_ecn(paceline, dataplane)
     return 0
 
 

@@ -1,5 +1,5 @@
-// `paceline diagnose` names what holds up a scenario or a running testbed, and why; `paceline
-// faults` lists the faults that a scenario can have.
+// `paceline diagnose` names what holds up a scenario, a running testbed or a fleet, and why;
+// `paceline faults` lists the faults that a scenario can have.
 
 #include "tools/diagnose/diagnose_command.h"
 
@@ -10,6 +10,7 @@
 
 #include "control/diagnosis/diagnosis.h"
 #include "control/experiment/results/results_file.h"
+#include "dataplane/base/text/printable.h"
 #include "dataplane/config/fault_kinds.h"
 #include "dataplane/config/scenario/scenario_reader.h"
 #include "dataplane/config/toml/quantity.h"
@@ -25,8 +26,11 @@ namespace {
 
 struct DiagnoseOptions {
   InputOptions input;
-  std::string testbed;  // empty: a scenario
+  std::string testbed;  // this, fleet and replay empty: a scenario
   std::string socket;
+  std::string fleet;
+  std::string replay;
+  std::string record;
   std::string lasts = "5s";
   std::string json;
   std::string html;
@@ -78,28 +82,48 @@ int diagnose_scenario(const DiagnoseOptions& options) {
   return tell(options, scenario.name, scenario.seed, observed.evidence);
 }
 
-int diagnose_testbed(const DiagnoseOptions& options, const WatchTestbed& watch) {
+// What runs, or ran, in real time.
+int diagnose_running(const DiagnoseOptions& options, const WatchTestbed& watch) {
   const auto lasts = config::parse_time(options.lasts);
   if (!lasts.error.empty()) return report_errors({"--for: " + lasts.error});
   if (lasts.value < picos_from_micros(100'000) || picos_from_micros(3'600'000'000) < lasts.value) {
     return report_errors({fmt::format("--for {}: allowed are 100ms to 3600s", options.lasts)});
   }
-  for (const std::string& file : {options.json, options.html}) {
+  for (const std::string& file : {options.json, options.html, options.record}) {
     if (const auto errors = check_output(file); !errors.empty()) return report_errors(errors);
   }
   const Interrupt interrupt;
   ProgressLine line(options.quiet);
-  const WatchedTestbed watched =
-      watch({options.testbed, options.socket, lasts.value}, [&](double share, double seconds_left) {
-        line.show(share, seconds_left, "testbed " + options.testbed);
-      });
+  const std::string what =
+      options.fleet.empty() ? "testbed " + options.testbed : "fleet " + options.fleet;
+  const WatchedTestbed watched = watch(
+      {options.testbed, options.socket, options.fleet, options.replay, options.record, lasts.value},
+      [&](double share, double seconds_left) { line.show(share, seconds_left, what); });
   line.clear();
   if (watched.interrupted) return kExitInterrupted;
   if (!watched.errors.empty()) {
     report_errors(watched.errors);
     return watched.exit_code;
   }
+  for (const std::string& note : watched.notes) {
+    fmt::print(stderr, "paceline: note: {}\n", printable(note));
+  }
   return tell(options, watched.name, 0, watched.evidence);
+}
+
+// Empty: what is asked for fits together.
+std::string misfit(const DiagnoseOptions& options) {
+  const auto given = [](const std::string& text) { return text.empty() ? 0 : 1; };
+  const int sources = given(options.input.file) + given(options.testbed) + given(options.fleet) +
+                      given(options.replay);
+  if (sources != 1) {
+    return "diagnose: give a scenario file, or --testbed NAME, or --fleet FILE, or --replay FILE";
+  }
+  if (!options.socket.empty() && options.testbed.empty()) return "--socket is of --testbed";
+  if (!options.record.empty() && options.testbed.empty() && options.fleet.empty()) {
+    return "--record keeps what --testbed or --fleet watches";
+  }
+  return {};
 }
 
 void list_faults() {
@@ -125,21 +149,27 @@ void list_faults() {
 
 void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& watch) {
   auto options = std::make_shared<DiagnoseOptions>();
-  CLI::App* command =
-      app.add_subcommand("diagnose", "name what holds up a scenario or a running testbed, and why");
+  CLI::App* command = app.add_subcommand(
+      "diagnose", "name what holds up a scenario, a running testbed or a fleet, and why");
   options->input.add_to(*command, "scenario (TOML), run in virtual time", false);
   command
       ->add_option("--testbed", options->testbed,
                    "watch this running testbed instead (`default`, unless it was given a --name)")
-      ->type_name("NAME")
-      ->excludes("FILE");
+      ->type_name("NAME");
+  command->add_option("--socket", options->socket,
+                      "where its service answers, instead of the place that follows from the name");
   command
-      ->add_option("--socket", options->socket,
-                   "where its service answers, instead of the place that follows from the name")
-      ->needs("--testbed");
-  command->add_option("--for", options->lasts, "how long to watch it: 100ms to 3600s")
-      ->capture_default_str()
-      ->needs("--testbed");
+      ->add_option("--fleet", options->fleet,
+                   "watch the hosts of this file instead, by their pacelined")
+      ->type_name("FILE.toml");
+  command->add_option("--for", options->lasts, "how long to watch: 100ms to 3600s")
+      ->capture_default_str();
+  command
+      ->add_option("--record", options->record,
+                   "keep what is seen of a testbed or a fleet, also where Ctrl-C ends it")
+      ->type_name("FILE.jsonl");
+  command->add_option("--replay", options->replay, "judge what --record kept")
+      ->type_name("FILE.jsonl");
   command->add_option("--json", options->json, "write verdicts and evidence")
       ->type_name("FILE.json");
   command
@@ -153,14 +183,27 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
       "  paceline diagnose configs/scenarios/slow-nic.toml --seed 7 --json verdicts.json\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml --html slow-nic.html\n"
       "  paceline diagnose --testbed default --for 10s   while programs run on it\n"
+      "  paceline diagnose --fleet fleet.toml --for 10s --record looks.jsonl\n"
+      "  paceline diagnose --replay looks.jsonl --html page.html\n"
+      "A fleet file has the fabric as a scenario has it, and in its order the hosts' NICs:\n"
+      "  fabric = { topology = \"leaf_spine\", leaves = 2, hosts_per_leaf = 2, spines = 2 }\n"
+      "  [[host]]\n"
+      "  name = \"a\"\n"
+      "  url = \"https://a:7471\"    or unix:/PATH, or http:// at a tunnel's end\n"
+      "  token_file = \"a.token\"    with ca = FILE, if the system does not trust its certificate\n"
+      "  nics = [\"a0\", \"a1\"]       all of the service, if it is absent\n"
+      "  places = [0, 2]           of these in the fabric, if neither addresses nor the order say "
+      "it\n"
+      "Where switches hash, paths are known of emulated fabrics alone; rules that need them are\n"
+      "silent elsewhere.\n"
       "The rules use what hosts measure, not the queues of switches. There may be no verdict.\n"
-      "Exit status: 0 with or without a verdict, 2 bad input, 130 interrupted.");
+      "Exit status: 0 with or without a verdict, 1 nobody answers, 2 bad input, 130 interrupted.");
   command->callback([options, watch, &exit_code] {
-    if (options->testbed.empty() && options->input.file.empty()) {
-      exit_code = report_errors({"diagnose: give a scenario file, or --testbed NAME"});
+    if (const std::string wrong = misfit(*options); !wrong.empty()) {
+      exit_code = report_errors({wrong});
     } else {
-      exit_code = options->testbed.empty() ? diagnose_scenario(*options)
-                                           : diagnose_testbed(*options, watch);
+      exit_code = options->input.file.empty() ? diagnose_running(*options, watch)
+                                              : diagnose_scenario(*options);
     }
   });
 

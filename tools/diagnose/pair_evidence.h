@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "control/diagnosis/evidence.h"
 #include "dataplane/config/scenario.h"
@@ -25,10 +26,14 @@ class DescribedPaths {
   DescribedPaths& operator=(const DescribedPaths&) = delete;
 
   // Sets base_rtt_ns of a pair with src and dst and, where packets take one path, its ways.
-  // `source_port`: of its packets; 0: not known.
-  void describe(std::uint16_t source_port, diagnosis::PairEvidence& pair) const;
+  // `source_port`: of its packets; 0: not known. `hash_known`: switches choose among paths as
+  // emulated ones do; else only the path that has no other beside it is known.
+  void describe(std::uint16_t source_port, diagnosis::PairEvidence& pair,
+                bool hash_known = true) const;
 
  private:
+  std::vector<std::uint32_t> only_way(std::uint32_t from, std::uint32_t to) const;
+
   const config::Scenario& scenario_;
   const fabric::FabricSpec& spec_;
   fabric::Topology topology_;

@@ -1,4 +1,5 @@
-// Watches a running testbed of emulated hosts, for `paceline diagnose --testbed`.
+// Watches a fabric whose hosts are real or emulated in real time, for `paceline diagnose`: a
+// running testbed, a fleet of hosts behind pacelined, or looks at either that were kept.
 #pragma once
 
 #include <functional>
@@ -9,9 +10,13 @@
 
 namespace paceline::tools {
 
+// One of name, fleet and replay.
 struct WatchRequest {
   std::string name;    // of the testbed
-  std::string socket;  // where the service answers; empty: follows from the name
+  std::string socket;  // where its service answers; empty: follows from the name
+  std::string fleet;   // file
+  std::string replay;  // file of looks
+  std::string record;  // file to keep looks in; empty: they are not kept
   Picos lasts{0};
 };
 
@@ -19,7 +24,8 @@ struct WatchedTestbed {
   std::vector<std::string> errors;  // empty: good
   int exit_code = 0;                // of errors
   bool interrupted = false;
-  std::string name;  // of the testbed, as its file says
+  std::string name;                // of testbed or fleet, as its file says
+  std::vector<std::string> notes;  // hosts that did not answer all the time
   diagnosis::Evidence evidence;
 };
 
@@ -27,7 +33,7 @@ struct WatchedTestbed {
 using WatchTestbed = std::function<WatchedTestbed(
     const WatchRequest& request, const std::function<void(double, double)>& progress)>;
 
-// Needs a service, as the commands of tools/live_commands.h do.
+// Needs a service, or daemons, as the commands of tools/live_commands.h do.
 WatchedTestbed watch_testbed(const WatchRequest& request,
                              const std::function<void(double, double)>& progress);
 

@@ -1,6 +1,7 @@
 // Looks at a running service: finds its telemetry segment by the control socket and reads it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "dataplane/attach/shared_memory.h"
@@ -16,6 +17,8 @@ class HostLook {
   std::string open(const std::string& control_socket, int& code);
   // Reads the current sample. Returns an error, or an empty text.
   std::string take(HostSample& out);
+  // When the service began; after open().
+  std::uint64_t start_unix_ns() const { return reader_.header().service_start_unix_ns; }
 
  private:
   attach::SharedMemory memory_;

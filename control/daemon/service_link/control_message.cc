@@ -6,8 +6,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "control/experiment/text/json_reader.h"
+#include "dataplane/attach/shared_memory.h"
 #include "dataplane/service/protocol/control_protocol.h"
 
 namespace paceline::daemon {
@@ -17,6 +20,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t kMostDescriptors = 4;
+constexpr std::size_t kMostLongBytes = 64 << 20;
 
 // As the kernel wants it aligned.
 struct alignas(cmsghdr) DescriptorRoom {
@@ -69,6 +73,23 @@ ControlAnswer answer_of(std::string_view text, std::uint64_t id) {
   }
   answer.body = std::move(body);
   return answer;
+}
+
+std::optional<json> whole_body(ControlAnswer answer, std::string& error) {
+  if (!answer.body.contains("bytes") || answer.descriptors.empty()) return std::move(answer.body);
+  const json& bytes = answer.body["bytes"];
+  attach::SharedMemory memory;
+  if (!bytes.is_number_unsigned() || bytes > kMostLongBytes ||
+      !memory.open(std::move(answer.descriptors.front()), bytes.get<std::size_t>(), false)) {
+    error = "the service's answer is too long, or cannot be mapped";
+    return std::nullopt;
+  }
+  const std::span<const std::byte> text = memory.bytes();
+  json body = experiment::JsonReader::parse(
+      std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));
+  if (body.is_object()) return body;
+  error = "the service answered with something other than a JSON object";
+  return std::nullopt;
 }
 
 std::optional<service::TrialState> trial_state_of(const nlohmann::json& trial) {

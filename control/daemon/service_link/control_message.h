@@ -37,6 +37,10 @@ std::string request_text(std::uint64_t id, std::string_view op, const nlohmann::
 // error; the connection must then be closed.
 ControlAnswer answer_of(std::string_view text, std::uint64_t id);
 
+// The body; of an answer that was too long for a message (`bytes` in memory of its own) what that
+// memory holds. Nothing, and an error: it is no JSON object.
+std::optional<nlohmann::json> whole_body(ControlAnswer answer, std::string& error);
+
 // The state of an entry in the answer to `trials`; nothing if it is missing or unknown.
 std::optional<service::TrialState> trial_state_of(const nlohmann::json& trial);
 

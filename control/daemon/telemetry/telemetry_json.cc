@@ -1,9 +1,9 @@
 #include "control/daemon/telemetry/telemetry_json.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "control/looks/look_json.h"
 
 namespace paceline::daemon {
 
@@ -40,12 +40,6 @@ Json rate_of(const Sampler& sampler, std::size_t nic, std::string_view series, s
 }
 
 }  // namespace
-
-std::string gid_text(const std::array<std::uint8_t, 16>& gid) {
-  if (std::all_of(gid.begin(), gid.end(), [](std::uint8_t byte) { return byte == 0; })) return {};
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  return ::inet_ntop(AF_INET6, gid.data(), text.data(), text.size()) == nullptr ? "" : text.data();
-}
 
 Json nic_summary(const Sampler& sampler, std::size_t nic, std::int64_t now_unix_ns) {
   const telemetry::NicText& text = sampler.nics()[nic];
@@ -88,7 +82,7 @@ Json queue_pair_json(const telemetry::QueuePairRecord& r) {
     limits[std::string(cc::limiter_name(static_cast<cc::Limiter>(i)))] = r.limiter_ns[i];
   }
   return {{"number", r.number},
-          {"peer", gid_text(r.peer)},
+          {"peer", looks::gid_text(r.peer)},
           {"peer_number", r.peer_number},
           {"user", r.user},
           {"pid", r.pid},

@@ -15,7 +15,4 @@ Json queue_pair_json(const telemetry::QueuePairRecord& record);
 Json explanation_json(const Explanation& explanation);
 Json history_json(const HistoryPart& part);
 
-// "::ffff:10.0.0.1" of a GID; "" of zeros.
-std::string gid_text(const std::array<std::uint8_t, 16>& gid);
-
 }  // namespace paceline::daemon

@@ -108,6 +108,7 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
         nic_congestion(config, host.port->info(), settings.profile, settings.fallback_profile);
     host.engine = std::make_unique<transport::Engine>(std::move(config), *host.port);
     host.nic.engine = host.engine.get();
+    host.ready.assign(spec.ports, Picos{0} - spec.transmit_ahead);
   }
   faults_.emplace(settings.fabric, settings.one_path, spec, named_links(settings));
   next_ = wheel_.next_time();
@@ -227,10 +228,32 @@ void EmulatedNics::change_links(Picos now, std::span<const fabric::LinkEvent> ev
 void EmulatedNics::poll(std::uint32_t index, Picos now, Picos gap) {
   Host& host = hosts_[index];
   if (gap.count > 0) host.engine->stopped(now, gap);
+  const std::uint64_t sent = network_.stats().injected_bytes;
   host.engine->poll(now);
+  if (network_.stats().injected_bytes != sent) {
+    host.sent_wire_bytes += network_.stats().injected_bytes - sent;
+    count_sending(index, now);
+  }
   // Work that a poll has left is due at once.
   const Picos next = earlier(host.engine->next_deadline(), host.port->rx_ready_at());
   wheel_.schedule(first_host_actor_ + index, later(next, now));
+}
+
+// What a poll has sent follows what the port was sending before, without a gap; in between, only
+// pauses for its switch are put on its link. A port whose classes are all held back sent nothing.
+void EmulatedNics::count_sending(std::uint32_t index, Picos now) {
+  const Picos earliest = now - network_.spec().transmit_ahead;
+  Host& host = hosts_[index];
+  for (std::uint32_t p = 0; p < host.ready.size(); ++p) {
+    const Port& port = network_.host_port(endpoint(index, p));
+    Picos ready = kNever;
+    for (std::uint8_t c = 0; ready == kNever && c < kTrafficClasses; ++c) {
+      ready = port.tx_ready_at(c);
+    }
+    if (ready == kNever || ready <= host.ready[p]) continue;
+    host.sending += ready - later(host.ready[p], earliest);
+    host.ready[p] = ready;
+  }
 }
 
 bool EmulatedNics::turn(Picos now, Picos gap) {
@@ -315,6 +338,8 @@ void EmulatedNics::describe(Picos now, NicSetReport& report) {
     report.nics[h].counters = hosts_[h].engine->counters();
     report.nics[h].pausing = {};
     report.nics[h].reclassed_packets = 0;
+    report.nics[h].sent_wire_bytes = hosts_[h].sent_wire_bytes;
+    report.nics[h].sending = hosts_[h].sending;
     for (std::uint32_t port = 0; port < network_.spec().ports; ++port) {
       const std::uint32_t end = endpoint(static_cast<std::uint32_t>(h), port);
       report.nics[h].links_up[port] = network_.host_port(end).links_up() != 0;

@@ -91,6 +91,9 @@ class EmulatedNics final : public NicSet {
     Nic nic;
     bool due = false;  // in due_
     CaptureRingWriter* captured = nullptr;
+    std::uint64_t sent_wire_bytes = 0;
+    Picos sending{0};          // of all its ports together
+    std::vector<Picos> ready;  // by port: when it takes the next packet, as of the last poll
   };
 
   static fabric::FabricSpec prepared(const WorldPlan& plan, const EmulatedSettings& settings);
@@ -106,6 +109,7 @@ class EmulatedNics final : public NicSet {
   void links_have_changed();
   void note(std::uint32_t host);
   void poll(std::uint32_t index, Picos now, Picos gap);
+  void count_sending(std::uint32_t index, Picos now);
 
   std::uint32_t first_host_actor_;
   EventWheel wheel_;

@@ -136,6 +136,16 @@ Json arrivals_of(const ArrivalReport& a) {
           {"round_trips_refused", a.round_trips_refused}};
 }
 
+Json addresses_of(const attach::NicInfo& info) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < info.gids.size(); ++i) {
+    if (info.gid_kinds[i] != attach::GidKind::none) {
+      out.push_back(wire::to_text(wire::IpAddress{info.gids[i]}));
+    }
+  }
+  return out;
+}
+
 Json worker_of(Service& service, std::size_t index) {
   ServiceWorker& worker = service.worker(index);
   NicSetReport report = worker.nics().blank_report();
@@ -155,6 +165,7 @@ Json worker_of(Service& service, std::size_t index) {
   for (std::size_t i = 0; i < worker.nics().size(); ++i) {
     const attach::NicInfo& info = worker.nics().nic(i).info;
     Json nic = {{"name", attach::text_of(info.name)},
+                {"addresses", addresses_of(info)},
                 {"local_id", info.local_id},
                 {"rate_mbps", info.rate_mbps},
                 {"mtu", info.mtu},
@@ -167,6 +178,8 @@ Json worker_of(Service& service, std::size_t index) {
       if (report.fabric.emulated) {
         nic["pausing_us"] = micros(told.pausing);
         nic["reclassed_packets"] = told.reclassed_packets;
+        nic["sent_wire_bytes"] = told.sent_wire_bytes;
+        nic["sending_us"] = micros(told.sending);
       }
       nic["counters"] = counters_of(told.counters);
       nic["undelivered"] = undelivered_of(told.counters);

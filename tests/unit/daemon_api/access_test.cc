@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "control/daemon/api/server/private_file.h"
+#include "control/daemon/api/private_file.h"
 #include "control/daemon/api/server/tokens.h"
 #include "control/daemon/api/server/unix_socket.h"
 #include "tests/unit/daemon_api/served.h"

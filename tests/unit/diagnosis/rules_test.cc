@@ -556,6 +556,21 @@ TEST_CASE("a switch that marks nothing where its peers mark, or much where they 
   REQUIRE(found.size() == 1);
   CHECK(found[0].cause == Cause::wrong_ecn);
   CHECK(found[0].culprit == "leaf0");
+  // What is under way is measured: what was counted at other times does not matter.
+  Evidence measured = off;
+  for (NicEvidence& nic : measured.nics) {
+    for (NicWindow& window : nic.windows) {
+      window.under_way_bytes = 500'000;
+      window.received_bytes = 600'000;
+    }
+  }
+  found = diagnose(measured);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].culprit == "leaf0");
+  for (NicEvidence& nic : measured.nics) {
+    for (NicWindow& window : nic.windows) window.under_way_bytes = 0;
+  }
+  CHECK(diagnose(measured).empty());
   off.marks = false;
   CHECK(diagnose(off).empty());
   found = diagnose(with_marks(150'000, {3, 3, 0.8, 0.01}));

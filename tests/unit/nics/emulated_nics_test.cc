@@ -87,6 +87,41 @@ TEST_CASE("nics: bytes arrive as they were, by either family of addresses", "[ni
   CHECK(a.engine.counters().retransmitted_packets == 0);
 }
 
+TEST_CASE("nics: a transmitter's time is told, by a link of any rate", "[nics]") {
+  const auto nics = nics_from(kPair);
+  constexpr std::size_t kBytes = 1'000'003;
+  Side a(*nics, 0, kBytes);
+  Side b(*nics, 1, kBytes);
+  Turns turns(*nics);
+  turns.connect(a, b, 0);
+  NicSetReport report = nics->blank_report();
+  std::uint64_t sent = 0;
+  Picos sending{0};
+  for (const Rate rate : {rate_from_gbps(25), rate_from_gbps(5)}) {
+    config::LinkFault fault;
+    fault.target = "h0";
+    fault.action = "rate";
+    fault.rate = rate;
+    fault.direction = "up";
+    std::vector<fabric::LinkEvent> events;
+    REQUIRE(nics->plan_fault(fault, events).empty());
+    nics->change_links(turns.now(), events);
+    REQUIRE(turns.run());
+    turns.post(a, a.write(1, kBytes, b));
+    REQUIRE(turns.run());
+    nics->describe(turns.now(), report);
+    const NicReport& nic = report.nics[0];
+    CHECK(nic.sent_wire_bytes - sent > kBytes);
+    CHECK(nic.sending - sending == serialization_time(nic.sent_wire_bytes - sent, rate));
+    sent = nic.sent_wire_bytes;
+    sending = nic.sending;
+  }
+  // Acknowledgements, by a link that has not changed.
+  const NicReport& other = report.nics[1];
+  CHECK(other.sent_wire_bytes < sent / 10);
+  CHECK(other.sending == serialization_time(other.sent_wire_bytes, rate_from_gbps(25)));
+}
+
 TEST_CASE("nics: time in which nobody could run is told, and is no work", "[nics]") {
   const auto nics = nics_from(kPair);
   Turns turns(*nics);

@@ -18,6 +18,10 @@ double slowness(double busy_ns, double bytes, double rate_bps) {
   return bytes == 0 || rate_bps == 0 ? 0 : busy_ns * rate_bps / (8e9 * bytes);
 }
 
+std::uint64_t growth(std::uint64_t before, std::uint64_t now) {
+  return now < before ? 0 : now - before;
+}
+
 // What a NIC sent, or received, in a part of the time.
 struct NicLoad {
   double bytes = 0;
@@ -34,16 +38,19 @@ struct NicLoad {
 
 }  // namespace
 
-TestbedEvidence::TestbedEvidence(const config::Testbed& testbed)
-    : testbed_(testbed),
-      plan_(plan_world(*testbed.scenario,
-                       testbed.nic.shape == "separate" ? NicShape::separate : NicShape::bonded)) {}
+TestbedEvidence::TestbedEvidence(const config::Scenario& scenario, const fabric::FabricSpec& spec)
+    : scenario_(scenario),
+      spec_(spec),
+      known_(spec.nics()),
+      last_(spec.nics()),
+      counted_(spec.nics()),
+      ports_(spec.nics()) {}
 
 TestbedEvidence::Counters TestbedEvidence::counters_of(
     const telemetry::QueuePairRecord& record) const {
   Counters out;
   out.bytes = record.tx_bytes;
-  out.losses = losses_of(*testbed_.scenario, record);
+  out.losses = losses_of(scenario_, record);
   out.timeouts = record.timeouts;
   out.marks = record.cnps_received;
   for (std::size_t i = 0; i < record.limiter_ns.size(); ++i) {
@@ -52,11 +59,11 @@ TestbedEvidence::Counters TestbedEvidence::counters_of(
   }
   out.completions = record.completions;
   out.rtt_ns = record.srtt_ns;
+  out.inflight = record.inflight_bytes;
   return out;
 }
 
 TestbedEvidence::Counters TestbedEvidence::since(const Counters& before, const Counters& now) {
-  const auto growth = [](std::uint64_t a, std::uint64_t b) { return b < a ? 0 : b - a; };
   Counters out = now;
   if (before.bytes <= now.bytes) {  // else the number has gone to another queue pair
     out = {now.bytes - before.bytes,
@@ -65,61 +72,109 @@ TestbedEvidence::Counters TestbedEvidence::since(const Counters& before, const C
            growth(before.marks, now.marks),
            growth(before.busy_ns, now.busy_ns),
            growth(before.completions, now.completions),
-           now.rtt_ns};
+           now.rtt_ns,
+           now.inflight};
   }
   // What is sent and not answered may wait in a queue of the fabric: a round trip for each message.
   out.busy_ns += out.completions * out.rtt_ns;
   return out;
 }
 
+// A host that did not answer for some looks counted all along: to each of these windows its part.
+void TestbedEvidence::spread(const Counters& grown, std::size_t over,
+                             std::vector<Counters>& windows) {
+  for (std::size_t i = 0; i < over; ++i) {
+    const auto part = [&](std::uint64_t all) { return all * (i + 1) / over - all * i / over; };
+    windows[windows.size() - over + i] = {
+        part(grown.bytes),   part(grown.losses),      part(grown.timeouts), part(grown.marks),
+        part(grown.busy_ns), part(grown.completions), grown.rtt_ns,         grown.inflight};
+  }
+}
+
 void TestbedEvidence::take(std::uint32_t nic, const telemetry::QueuePairRecord& record) {
-  wire::IpAddress peer;
-  static_assert(sizeof(peer.bytes) == sizeof(record.peer));
-  std::memcpy(peer.bytes.data(), record.peer.data(), record.peer.size());
-  const std::uint32_t host = fabric::host_of(plan_.fabric, peer);
-  if (host >= plan_.fabric.hosts) return;  // UD, or not connected yet
   const Key key{nic, std::uint64_t{record.number} << 32U | record.peer_number};
   const auto [at, fresh] = pairs_.try_emplace(key);
   Pair& pair = at->second;
   const Counters now = counters_of(record);
   if (fresh) {
     pair.src = nic;
-    pair.dst = host % plan_.fabric.nics();
+    static_assert(sizeof(pair.peer.bytes) == sizeof(record.peer));
+    std::memcpy(pair.peer.bytes.data(), record.peer.data(), record.peer.size());
     // What the first look finds was counted before it.
-    if (ends_.empty()) pair.last = now;
+    if (!known_[nic].seen) pair.last = now;
   }
   pair.source_port = static_cast<std::uint16_t>(record.source_port);
-  if (!ends_.empty()) {
+  if (!ends_.empty() && known_[nic].seen) {
     pair.windows.resize(ends_.size());
-    pair.windows.back() = since(pair.last, now);
+    spread(since(pair.last, now), known_[nic].missed + 1, pair.windows);
   }
   pair.last = now;
 }
 
-void TestbedEvidence::read_nics(Picos at, const std::vector<NicStatus>& nics) {
-  for (std::uint32_t nic = 0; nic < nics.size(); ++nic) {
-    const NicStatus& now = nics[nic];
-    const NicStatus& before = last_[nic];
-    if (now.up != before.up) ports_[nic].changes.push_back({at, now.up});
-    if (ends_.empty()) continue;
-    counted_[nic].push_back({std::max(0.0, now.pausing_us - before.pausing_us),
-                             now.reclassed_packets - before.reclassed_packets});
+// Sees the NIC for the first time, or behind another service than before.
+void TestbedEvidence::meet(std::uint32_t nic, const Sight& sight) {
+  Known& known = known_[nic];
+  known.name = sight.name;
+  known.instance = sight.instance;
+  known.hash_known = sight.hash_known;
+  for (const wire::IpAddress& address : sight.addresses) owners_.emplace(address, nic);
+  if (!known.seen) {
+    last_[nic] = sight.status;
+    return;
   }
-  last_ = nics;
+  for (auto& [key, pair] : pairs_) {
+    if (key.first == nic) pair.last = {};
+  }
+  const bool up = last_[nic].up;
+  last_[nic] = {};
+  last_[nic].up = up;
 }
 
-void TestbedEvidence::look(Picos at, const HostSample& sample, const std::vector<NicStatus>& nics) {
-  if (names_.empty()) {
-    for (const NicLook& nic : sample.nics) names_.push_back(nic.name);
-    last_.resize(names_.size());
-    counted_.resize(names_.size());
-    ports_.resize(names_.size());
-  } else {
-    ends_.push_back(at);
+void TestbedEvidence::read_nic(Picos at, std::uint32_t nic, const NicStatus& now) {
+  const NicStatus& before = last_[nic];
+  if (now.up != before.up) ports_[nic].changes.push_back({at, now.up});
+  if (!ends_.empty()) {
+    counted_[nic].resize(ends_.size());
+    counted_[nic].back() = {
+        std::max(0.0, now.pausing_us - before.pausing_us),
+        growth(before.reclassed_packets, now.reclassed_packets),
+        static_cast<double>(growth(before.sent_wire_bytes, now.sent_wire_bytes)),
+        std::max(0.0, now.sending_us - before.sending_us),
+        growth(before.received_bytes, now.received_bytes),
+        growth(before.received_packets, now.received_packets),
+        growth(before.marked_packets, now.marked_packets)};
   }
-  read_nics(at, nics);
-  for (std::uint32_t nic = 0; nic < sample.nics.size(); ++nic) {
-    for (const telemetry::QueuePairRecord& record : sample.nics[nic].queue_pairs) take(nic, record);
+  last_[nic] = now;
+}
+
+void TestbedEvidence::look(Picos at, const std::vector<Sight>& nics) {
+  if (begun_) ends_.push_back(at);
+  begun_ = true;
+  for (std::uint32_t nic = 0; nic < nics.size(); ++nic) {
+    const Sight& sight = nics[nic];
+    Known& known = known_[nic];
+    if (!sight.seen) {
+      ++known.missed;
+      continue;
+    }
+    if (!known.seen || known.instance != sight.instance) meet(nic, sight);
+    read_nic(at, nic, sight.status);
+    for (const telemetry::QueuePairRecord& record : sight.queue_pairs) take(nic, record);
+    known.seen = true;
+    known.missed = 0;
+  }
+}
+
+// Which NIC each queue pair sends to. Pairs of UD, and those not connected yet, have no peer.
+void TestbedEvidence::find_peers() {
+  for (auto at = pairs_.begin(); at != pairs_.end();) {
+    const auto owner = owners_.find(at->second.peer);
+    if (owner == owners_.end()) {
+      at = pairs_.erase(at);
+      continue;
+    }
+    at->second.dst = owner->second;
+    ++at;
   }
 }
 
@@ -134,7 +189,10 @@ void TestbedEvidence::write_pair(const Pair& from, const DescribedPaths& paths,
   diagnosis::PairEvidence& pair = out.pairs.emplace_back();
   pair.src = from.src;
   pair.dst = from.dst;
-  paths.describe(from.source_port, pair);
+  const Known& near = known_[pair.src];
+  const Known& far = known_[pair.dst];
+  paths.describe(from.source_port, pair,
+                 near.hash_known && far.hash_known && near.instance == far.instance);
   for (std::size_t w = 0; w < ends_.size(); ++w) {
     const Counters now = w < from.windows.size() ? from.windows[w] : Counters{};
     diagnosis::PairWindow& window = pair.windows.emplace_back();
@@ -172,6 +230,20 @@ void TestbedEvidence::write_paces(Evidence& out) const {
   }
 }
 
+// Records of queue pairs and counters of NICs are some milliseconds apart, in which more bytes go
+// than wait: what waits does not follow from what was sent and received.
+void TestbedEvidence::write_under_way(Evidence& out) const {
+  for (diagnosis::NicEvidence& nic : out.nics) {
+    for (diagnosis::NicWindow& window : nic.windows) window.under_way_bytes = 0;
+  }
+  for (const auto& [key, pair] : pairs_) {
+    std::vector<diagnosis::NicWindow>& windows = out.nics[pair.dst].windows;
+    for (std::size_t w = 0; w < std::min(windows.size(), pair.windows.size()); ++w) {
+      windows[w].under_way_bytes += static_cast<double>(pair.windows[w].inflight);
+    }
+  }
+}
+
 // Bytes of a queue pair in the windows within (from, until], and how long it was busy.
 std::pair<double, double> TestbedEvidence::load_of(const Pair& pair, Picos from,
                                                    Picos until) const {
@@ -188,20 +260,30 @@ std::pair<double, double> TestbedEvidence::load_of(const Pair& pair, Picos from,
 
 Evidence TestbedEvidence::finish() {
   Evidence out;
-  describe_fabric(*testbed_.scenario, {}, plan_.fabric, out);
-  for (std::size_t nic = 0; nic < names_.size(); ++nic) {
-    out.nics[nic].name = names_[nic];
+  describe_fabric(scenario_, {}, spec_, out);
+  find_peers();
+  for (std::size_t nic = 0; nic < nics(); ++nic) {
+    if (known_[nic].seen) out.nics[nic].name = known_[nic].name;
+    counted_[nic].resize(ends_.size());
     out.nics[nic].windows = counted_[nic];
+  }
+  // The description calls hosts by their numbers.
+  for (std::size_t i = 0; i < out.links.size(); ++i) {
+    const fabric::LinkSpec& link = spec_.links[i];
+    const std::uint32_t end = std::min(link.a, link.b);
+    if (end >= nics() || !out.links[i].of_host) continue;
+    (link.a == end ? out.links[i].first : out.links[i].second) = out.nics[end].name;
   }
   out.until = ends_.empty() ? Picos{0} : ends_.back();
   out.window_ends = ends_;
   out.slowness.assign(nics() * nics(), 0);
-  const DescribedPaths paths(*testbed_.scenario, plan_.fabric);
+  const DescribedPaths paths(scenario_, spec_);
   for (const auto& [key, pair] : pairs_) write_pair(pair, paths, out);
   write_paces(out);
+  write_under_way(out);
   for (std::uint32_t nic = 0; nic < ports_.size(); ++nic) {
     if (ports_[nic].changes.empty()) continue;
-    ports_[nic].name = names_[nic];
+    ports_[nic].name = out.nics[nic].name;
     ports_[nic].nic = nic;
     out.ports.push_back(ports_[nic]);
   }

@@ -4,8 +4,6 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
@@ -14,7 +12,7 @@
 #include <utility>
 
 #include "control/daemon/api/client/event_parser.h"
-#include "dataplane/base/text/json_limits.h"
+#include "control/daemon/api/client/messages.h"
 
 namespace paceline::daemon {
 
@@ -25,47 +23,6 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 using ClientStream = beast::basic_stream<asio::local::stream_protocol>;
-
-constexpr std::uint64_t kMostAnswer = 64 << 20;
-
-std::string why(const std::string& path, const error_code& error) {
-  if (error == asio::error::connection_refused ||
-      error == boost::system::errc::no_such_file_or_directory) {
-    return path +
-           ": no daemon answers there. Name its socket by --daemon, or start one:  "
-           "pacelined --config configs/pacelined.toml";
-  }
-  if (error == boost::system::errc::permission_denied) {
-    return path + ": permission denied; allowed: root, the daemon's own user, its group";
-  }
-  if (error == beast::error::timeout) return path + ": the daemon did not answer in time";
-  if (error == http::error::end_of_stream || error == http::error::partial_message ||
-      error == boost::system::errc::connection_reset || error == boost::system::errc::broken_pipe ||
-      error == asio::error::eof) {
-    return path + ": the daemon ended the connection";
-  }
-  return path + ": what answers there is not a daemon: " + error.message();
-}
-
-// The errors of a refusal, a line each.
-// A discarded value where the text is no JSON that can be used.
-Json parsed(std::string_view text) {
-  if (json_excess(text)) return Json(Json::value_t::discarded);
-  return Json::parse(text, nullptr, false);
-}
-
-std::string errors_in(const Json& body) {
-  std::string lines;
-  if (!body.is_object() || !body.contains("errors") || !body["errors"].is_array()) return lines;
-  for (const Json& error : body["errors"]) {
-    if (!error.is_string()) continue;
-    if (!lines.empty()) lines += '\n';
-    lines += error.get_ref<const std::string&>();
-  }
-  return lines;
-}
-
-auto reporting(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
 class Exchange {
  public:
@@ -83,36 +40,24 @@ class Exchange {
     return wrong;
   }
 
-  asio::awaitable<std::string> ask(http::request<http::string_body> message, Answer& answer) {
+  asio::awaitable<std::string> ask(RequestMessage message, Answer& answer) {
     error_code error = co_await begin(message);
-    if (error) co_return why(path_, error);
-    http::response_parser<http::string_body> parser;
-    parser.body_limit(kMostAnswer);
-    parser.header_limit(64 << 10);
+    if (error) co_return why_unanswered(path_, error);
+    AnswerParser parser;
+    limit_answer(parser);
     parser.skip(message.method() == http::verb::head);
     co_await http::async_read(stream_, buffer_, parser, reporting(error));
-    if (error) co_return why(path_, error);
-    answer.status = parser.get().result_int();
-    answer.text = std::move(parser.get().body());
-    if (beast::iequals(parser.get()[http::field::content_type], "application/json") &&
-        !answer.text.empty()) {
-      answer.body = parsed(answer.text);
-      if (answer.body.is_discarded()) {
-        answer.body = nullptr;
-        co_return path_ + ": what answers there is not a daemon: its JSON is broken";
-      }
-    }
-    co_return std::string{};
+    if (error) co_return why_unanswered(path_, error);
+    co_return take_answer(path_, parser, answer);
   }
 
-  asio::awaitable<std::string> follow(http::request<http::string_body> message,
-                                      const Client::OnEvent& on_event) {
+  asio::awaitable<std::string> follow(RequestMessage message, const Client::OnEvent& on_event) {
     error_code error = co_await begin(message);
-    if (error) co_return why(path_, error);
+    if (error) co_return why_unanswered(path_, error);
     http::response_parser<http::buffer_body> parser;
     parser.body_limit(boost::none);
     co_await http::async_read_header(stream_, buffer_, parser, reporting(error));
-    if (error) co_return why(path_, error);
+    if (error) co_return why_unanswered(path_, error);
     const unsigned status = parser.get().result_int();
     stream_.expires_never();
     EventParser events;
@@ -150,7 +95,7 @@ class Exchange {
   }
 
  private:
-  asio::awaitable<error_code> begin(const http::request<http::string_body>& message) {
+  asio::awaitable<error_code> begin(const RequestMessage& message) {
     error_code error;
     if (path_.empty() || path_.size() >= 108) {
       co_return make_error_code(boost::system::errc::no_such_file_or_directory);
@@ -171,20 +116,10 @@ class Exchange {
   beast::flat_buffer buffer_;
 };
 
-http::request<http::string_body> message_of(std::string_view method, std::string_view target,
-                                            const Json& body) {
-  http::request<http::string_body> message;
-  message.version(11);
-  message.method_string(beast::string_view(method.data(), method.size()));
-  message.target(beast::string_view(target.data(), target.size()));
-  message.set(http::field::host, "localhost");
-  message.set(http::field::user_agent, "paceline");
+// Of a connection that ends with it.
+RequestMessage only_message(std::string_view method, std::string_view target, const Json& body) {
+  RequestMessage message = message_of("localhost", method, target, body);
   message.set(http::field::connection, "close");
-  if (!body.is_null()) {
-    message.set(http::field::content_type, "application/json");
-    message.body() = body.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-  message.prepare_payload();
   return message;
 }
 
@@ -200,7 +135,7 @@ std::string Answer::complaint() const {
 Answer Client::request(std::string_view method, std::string_view target, const Json& body) const {
   Answer answer;
   Exchange exchange(path_, patience_);
-  answer.error = exchange.run(exchange.ask(message_of(method, target, body), answer));
+  answer.error = exchange.run(exchange.ask(only_message(method, target, body), answer));
   return answer;
 }
 
@@ -208,7 +143,7 @@ std::string Client::listen(std::string_view topics, const OnEvent& on_event) con
   std::string target = "/v1/events";
   if (!topics.empty()) target += "?topics=" + std::string(topics);
   Exchange exchange(path_, patience_);
-  return exchange.run(exchange.follow(message_of("GET", target, nullptr), on_event));
+  return exchange.run(exchange.follow(only_message("GET", target, nullptr), on_event));
 }
 
 }  // namespace paceline::daemon

@@ -5,7 +5,7 @@
 
 #include <boost/asio/buffer.hpp>
 
-#include "control/daemon/api/server/private_file.h"
+#include "control/daemon/api/private_file.h"
 
 namespace paceline::daemon {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/daemon/api/server/private_file.h"
+#include "control/daemon/api/private_file.h"
 #include "control/daemon/api/target.h"
 #include "dataplane/base/text/printable.h"
 

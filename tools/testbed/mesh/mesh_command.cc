@@ -1,11 +1,10 @@
-#include "tools/testbed/mesh_command.h"
+#include "tools/testbed/mesh/mesh_command.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,19 +15,14 @@
 #include <vector>
 
 #include "dataplane/config/toml/quantity.h"
-#include "dataplane/service/protocol/control_protocol.h"
 #include "tools/cli/cli.h"
-#include "tools/service_link/control_request.h"
-#include "tools/service_link/runtime_folder.h"
-#include "tools/service_link/service_absence.h"
-#include "tools/service_link/service_request.h"
-#include "tools/testbed/mesh_text.h"
+#include "tools/testbed/mesh/mesh_fleet.h"
+#include "tools/testbed/mesh/mesh_services.h"
+#include "tools/testbed/mesh/mesh_text.h"
 
 namespace paceline::tools {
 
 namespace {
-
-using MeshJson = nlohmann::ordered_json;
 
 constexpr std::size_t kUsuallyListed = 40;
 
@@ -36,6 +30,7 @@ struct MeshOptions {
   std::vector<std::string> names;
   std::vector<std::string> sockets;
   std::vector<std::string> clocks;
+  std::string fleet;  // file; empty: services of this machine
   double seconds = 3;
   double rate = 20;
   double share = 0.0005;
@@ -43,14 +38,6 @@ struct MeshOptions {
   unsigned traffic_class = 3;
   bool all = false;
   bool json = false;
-};
-
-struct MeshService {
-  std::string label;  // in front of its NICs' names, where there are several services
-  std::string socket;
-  std::string start;  // the options to start it with
-  ControlConnection connection;
-  std::vector<std::string> nics;
 };
 
 // "1ms", "-20us": in ns.
@@ -93,30 +80,6 @@ MeshJson clock_of(const std::string& clock, std::vector<std::string>& errors) {
   return out;
 }
 
-// The answer, long or short; nothing: it was reported, and `code` says how that ends.
-std::optional<MeshJson> ask(MeshService& service, const MeshJson& request, int& code) {
-  const auto answer = service.connection.ask(request);
-  if (answer.code != 0) {
-    fmt::print(
-        stderr, "paceline: error: {}\n",
-        service_absence(service.socket, answer.code, std::strerror(answer.code), service.start));
-    code = kExitFailed;
-    return std::nullopt;
-  }
-  if (!answer.errors.empty()) {
-    report_errors(answer.errors);
-    code = kExitFailed;
-    return std::nullopt;
-  }
-  if (!answer.body.contains("bytes") || answer.descriptors.empty()) return MeshJson(answer.body);
-  MeshJson whole =
-      MeshJson::parse(read_long_answer(answer.descriptors.front().get()), nullptr, false);
-  if (whole.is_object()) return whole;
-  report_errors({service.socket + ": its answer is no JSON object"});
-  code = kExitFailed;
-  return std::nullopt;
-}
-
 class Mesh {
  public:
   explicit Mesh(const MeshOptions& options) : options_(options) {}
@@ -127,8 +90,15 @@ class Mesh {
     for (const std::string& clock : options_.clocks) clocks.push_back(clock_of(clock, errors));
     if (!errors.empty()) return report_errors(errors);
     int code = kExitGood;
-    if (!connect(code) || !open(clocks, code) || !begin(code)) return code;
     const Interrupt interrupt;
+    if (options_.fleet.empty()) {
+      hosts_ = std::make_unique<MeshServices>(options_.names, options_.sockets);
+    } else {
+      hosts_ = std::make_unique<MeshFleet>(options_.fleet, options_.seconds);
+    }
+    if (!hosts_->connect(code) || !open(clocks, code) || !begin(code)) {
+      return Interrupt::flag() ? kExitInterrupted : code;
+    }
     const double from = wall_seconds();
     while (wall_seconds() - from < options_.seconds && !Interrupt::flag()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -147,44 +117,23 @@ class Mesh {
   }
 
  private:
-  bool connect(int& code) {
-    std::vector<std::pair<std::string, std::string>> places;  // label, socket
-    for (const std::string& name : options_.names) places.emplace_back(name, service_socket(name));
-    for (const std::string& socket : options_.sockets) places.emplace_back(socket, socket);
-    if (places.empty()) places.emplace_back(kDefaultTestbed, socket_to_reach(kDefaultTestbed, ""));
-    for (const auto& [label, socket] : places) {
-      MeshService& service = services_.emplace_back();
-      service.label = places.size() > 1 ? label + ":" : "";
-      service.socket = service::control_socket_beside(socket);
-      service.start = options_to_start(label == socket ? kDefaultTestbed : label, socket);
-      const int error = service.connection.open(service.socket);
-      if (error != 0) {
-        fmt::print(stderr, "paceline: error: {}\n",
-                   service_absence(service.socket, error, std::strerror(error), service.start));
-        code = kExitFailed;
-        return false;
-      }
-      const auto hello = ask(service, {{"op", "hello"}}, code);
-      if (!hello) return false;
-      for (const MeshJson& nic : hello->at("nics")) service.nics.push_back(nic.at("name"));
-    }
-    return true;
-  }
-
   // A clock belongs to the first service that has a NIC of this name.
   bool open(std::vector<MeshJson> clocks, int& code) {
-    for (MeshService& service : services_) {
-      MeshJson request{{"op", "probe_open"}};
+    std::vector<MeshJson> requests;
+    for (const MeshHost& host : hosts_->hosts()) {
+      MeshJson& request = requests.emplace_back();
+      request["op"] = "probe_open";
       for (MeshJson& clock : clocks) {
-        const bool here =
-            clock.is_object() && std::find(service.nics.begin(), service.nics.end(),
-                                           clock.value("nic", "")) != service.nics.end();
+        const bool here = clock.is_object() && std::find(host.nics.begin(), host.nics.end(),
+                                                         clock.value("nic", "")) != host.nics.end();
         if (here) request["clocks"].push_back(std::exchange(clock, nullptr));
       }
-      const auto opened = ask(service, request, code);
-      if (!opened) return false;
-      for (const MeshJson& nic : opened->at("nics")) {
-        const std::string name = service.label + nic.value("name", "");
+    }
+    const auto opened = hosts_->ask(requests, code);
+    if (!opened) return false;
+    for (std::size_t h = 0; h < opened->size(); ++h) {
+      for (const MeshJson& nic : (*opened)[h].at("nics")) {
+        const std::string name = hosts_->hosts()[h].label + nic.value("name", "");
         names_[nic.value("address", "")] = name;
         mesh_["nics"].push_back(name);
         peers_.push_back({{"address", nic.at("address")},
@@ -198,24 +147,27 @@ class Mesh {
       return false;
     }
     if (names_.size() == peers_.size()) return true;
-    code = report_errors({"two NICs have the same address: these testbeds are not one network"});
+    code = report_errors({"two NICs have the same address: these hosts are not one network"});
     return false;
+  }
+
+  // The same request to all.
+  std::optional<std::vector<MeshJson>> ask_all(const MeshJson& request, int& code) {
+    return hosts_->ask(std::vector<MeshJson>(hosts_->hosts().size(), request), code);
   }
 
   bool begin(int& code) {
     std::random_device random;
-    const MeshJson request{{"op", "probe_begin"},
-                           {"session", random() & 0x7FFF'FFFFU},
-                           {"peers", peers_},
-                           {"rate", options_.rate},
-                           {"share", options_.share},
-                           {"paths", options_.paths},
-                           {"class", options_.traffic_class}};
-    for (MeshService& service : services_) {
-      const auto begun = ask(service, request, code);
-      if (!begun) return false;
-      mesh_["interval_us"] = begun->at("interval_us");
-    }
+    const auto begun = ask_all({{"op", "probe_begin"},
+                                {"session", random() & 0x7FFF'FFFFU},
+                                {"peers", peers_},
+                                {"rate", options_.rate},
+                                {"share", options_.share},
+                                {"paths", options_.paths},
+                                {"class", options_.traffic_class}},
+                               code);
+    if (!begun) return false;
+    for (const MeshJson& answer : *begun) mesh_["interval_us"] = answer.at("interval_us");
     mesh_["class"] = options_.traffic_class;
     mesh_["paths"] = options_.paths;
     return true;
@@ -223,11 +175,11 @@ class Mesh {
 
   bool collect(int& code) {
     mesh_["clocks"] = mesh_["pairs"] = MeshJson::array();
-    for (MeshService& service : services_) {
-      const auto got = ask(service, {{"op", "probes"}}, code);
-      if (!got) return false;
-      for (const MeshJson& nic : got->at("nics")) {
-        const std::string from = service.label + nic.value("name", "");
+    const auto got = ask_all({{"op", "probes"}}, code);
+    if (!got) return false;
+    for (std::size_t h = 0; h < got->size(); ++h) {
+      for (const MeshJson& nic : (*got)[h].at("nics")) {
+        const std::string from = hosts_->hosts()[h].label + nic.value("name", "");
         MeshJson clock = nic.at("clock");
         clock["nic"] = from;
         mesh_["clocks"].push_back(std::move(clock));
@@ -244,7 +196,7 @@ class Mesh {
   }
 
   const MeshOptions& options_;
-  std::vector<MeshService> services_;
+  std::unique_ptr<MeshHosts> hosts_;
   std::map<std::string, std::string> names_;  // by address
   MeshJson peers_ = MeshJson::array();
   MeshJson mesh_{{"schema", 1}, {"kind", "paceline mesh"}, {"nics", MeshJson::array()}};
@@ -255,8 +207,10 @@ class Mesh {
 
 void add_mesh_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<MeshOptions>();
-  CLI::App* const command = app.add_subcommand(
-      "mesh", "Probe between all NICs of running testbeds: delays, losses and clocks of each pair");
+  CLI::App* const command = app.add_subcommand("mesh",
+                                               "Probe between all NICs of running testbeds, or of "
+                                               "a fleet: delays, losses and clocks of each "
+                                               "pair");
   command
       ->add_option("--name", options->names,
                    "a testbed, as given to `paceline testbed up` (repeatable; default: where "
@@ -265,6 +219,13 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command->add_option("--socket", options->sockets, "a service by its socket (repeatable)")
       ->allow_extra_args(false);
+  command
+      ->add_option("--fleet", options->fleet,
+                   "the hosts of this file instead, by their pacelined (paceline diagnose --help); "
+                   "its tokens must be of who may write")
+      ->type_name("FILE.toml")
+      ->excludes("--name")
+      ->excludes("--socket");
   command->add_option("--seconds", options->seconds, "how long")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
@@ -285,6 +246,7 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
                    "let the clock of a NIC be off, to see what is found: h1=1ms,50ppm sets it 1 ms "
                    "ahead and 50 ppm fast, h1=-20us@2s sets it back after 2 s (repeatable)")
       ->type_name("NIC=OFF")
+      ->excludes("--fleet")
       ->allow_extra_args(false);
   command->add_flag("--all", options->all, "list all pairs, not only the slowest");
   command->add_flag("--json", options->json, "everything, with each path, for machines");
@@ -304,6 +266,7 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
       "  paceline testbed up configs/testbeds/incast.toml && paceline mesh\n"
       "  paceline mesh --seconds 10 --paths 8 --json\n"
       "  paceline mesh --name a --name b      two testbeds that reach each other\n"
+      "  paceline mesh --fleet fleet.toml     hosts behind pacelined\n"
       "  paceline mesh --clock h1=1ms,50ppm   a clock that is off\n"
       "Exit status: 0 good, 1 no testbed or no answer, 2 bad input, 130 interrupted (what came so\n"
       "far is printed).");

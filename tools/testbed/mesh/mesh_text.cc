@@ -1,4 +1,4 @@
-#include "tools/testbed/mesh_text.h"
+#include "tools/testbed/mesh/mesh_text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// `paceline mesh`: probes between all NICs of running testbeds.
+// `paceline mesh`: probes between all NICs of running testbeds, or of a fleet.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-#include "control/daemon/api/server/private_file.h"
+#include "control/daemon/api/private_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ std::string read_private_file(const std::string& path, std::string& out) {
   }
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return path + ": belongs to user " + std::to_string(status.st_uid) +
-           "; allowed: the daemon's own user, or root";
+           "; allowed: the user who reads it, or root";
   }
   std::array<char, 4096> piece{};
   for (;;) {
