@@ -12,9 +12,6 @@ namespace paceline::config {
 
 namespace {
 
-constexpr std::string_view kNoClocks =
-    "hosts of virtual time do not compare their clocks; `paceline mesh` does on testbeds";
-
 constexpr auto kKinds = std::to_array<FaultKindInfo>({
     {.kind = FaultKind::slow_rank,
      .name = "slow_rank",
@@ -137,9 +134,8 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .most = 1e9,
      .usual = 1000,
      .severity = "microseconds by which it is ahead from then on",
-     .meaning = "Somebody sets the clock of the NIC's host.",
-     .of_clock = true,
-     .not_in_scenarios = kNoClocks},
+     .meaning = "Somebody sets the clock of the NIC's host. In scenarios with `[probing]`.",
+     .of_clock = true},
     {.kind = FaultKind::clock_drift,
      .name = "clock_drift",
      .target = FaultTarget::nic,
@@ -147,9 +143,8 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .most = 500,
      .usual = 50,
      .severity = "parts per million by which it runs faster",
-     .meaning = "The clock of the NIC's host runs away.",
-     .of_clock = true,
-     .not_in_scenarios = kNoClocks},
+     .meaning = "The clock of the NIC's host runs away. In scenarios with `[probing]`.",
+     .of_clock = true},
 });
 
 constexpr auto kNames = [] {

@@ -62,9 +62,7 @@ struct FaultKindInfo {
   bool pauses = false;          // needs fabric.flow_control = "pfc"
   bool draws = false;           // chance decides, by a seed of its own if it is given one
   bool of_clock = false;        // it happens to the clock of the NIC's host, not to links
-  // Why scenarios cannot have it, and testbeds; empty: they can.
-  std::string_view not_in_scenarios{};
-  std::string_view not_on_testbeds{};
+  std::string_view not_on_testbeds{};  // why testbeds cannot have it; empty: they can
 };
 
 std::span<const FaultKindInfo> fault_kinds();

@@ -148,6 +148,15 @@ struct FaultConfig {
   Picos until() const { return saturating_add(at, lasts); }
 };
 
+// Hosts that probe each other: packets' delays, and how their clocks differ.
+struct ProbingConfig {
+  bool enabled = false;
+  double share = 0.01;  // of a link, for probes and answers
+  std::uint32_t paths = 1;
+  Picos clock_offset{0};       // clocks begin up to so far off,
+  double clock_drift_ppm = 0;  // and run up to so much too fast or too slow
+};
+
 struct TransportConfig {
   std::uint32_t payload_bytes = 4096;  // path MTU; 256..4096 by powers of two, or any
                                        // value 64..4096 with `calibration = true`
@@ -329,6 +338,7 @@ struct Scenario {
   TransportConfig transport;
   CcConfig cc;
   WorkloadConfig workload;
+  ProbingConfig probing;
   std::vector<EventConfig> events;
   std::vector<FaultConfig> faults;
 };

@@ -30,6 +30,9 @@ struct ProbeMessage {
 };
 
 inline constexpr std::size_t kProbeBytes = 64;
+// A probe and its two answers on a wire: Ethernet, IPv6, UDP, BTH, DETH, the message, ICRC, FCS,
+// gap.
+inline constexpr double kProbeBits = 3 * 8 * (14 + 40 + 8 + 12 + 8 + kProbeBytes + 4 + 4 + 20);
 
 std::array<std::byte, kProbeBytes> write_probe(const ProbeMessage& message);
 // Nothing: it is none.

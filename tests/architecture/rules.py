@@ -158,7 +158,7 @@ MAY_INCLUDE = {
     "dataplane/driver/traffic": BELOW_DRIVER,
     "dataplane/driver/scenario": BELOW_DRIVER + ("dataplane/driver/clock", "dataplane/driver/traffic"),
     "dataplane/driver/virtual": BELOW_DRIVER + (
-        "dataplane/driver/clock", "dataplane/driver/traffic", "dataplane/driver/scenario",
+        "dataplane/driver/clock", "dataplane/driver/traffic", "dataplane/driver/scenario", "dataplane/probing",
     ),
     "dataplane/driver/loop": BELOW_DRIVER + ("dataplane/driver/clock",),
     "dataplane/driver/ports": BELOW_DRIVER + (

@@ -137,8 +137,6 @@ void list_faults() {
     if (kind.draws) fmt::print("  seed      of its chance\n");
     if (!kind.not_on_testbeds.empty()) {
       fmt::print("  where     scenarios; {}\n", kind.not_on_testbeds);
-    } else if (!kind.not_in_scenarios.empty()) {
-      fmt::print("  where     testbeds; {}\n", kind.not_in_scenarios);
     } else {
       fmt::print("  where     scenarios, testbeds\n");
     }

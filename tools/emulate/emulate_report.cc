@@ -1,4 +1,5 @@
 #include "tools/emulate/emulate_report.h"
+#include "tools/emulate/probe_text.h"
 #include "tools/run/job_text.h"
 
 #include <algorithm>
@@ -70,6 +71,7 @@ std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& 
         bytes_text(static_cast<double>(run.rails.nvlink_bytes)),
         bytes_text(static_cast<double>(run.rails.nic_bytes)), 100 * run.rails.cross_rail_share());
   }
+  if (!run.probes.pairs.empty()) text += probe_text(run.probes);
   if (run.job) text += job_text(*run.job);
   text += fmt::format("trace hash {:016x}\n", r.trace_hash);
   return text;
@@ -163,6 +165,7 @@ std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& 
     rails["cross_rail_bytes"] = run.rails.cross_rail_bytes;
     rails["cross_rail_share"] = run.rails.cross_rail_share();
   }
+  if (!run.probes.pairs.empty()) json["probing"] = probe_json(run.probes);
   if (run.job) json["job"] = job_json(*run.job);
   const fabric::NetworkStats& n = run.network;
   Json& network = json["network"];

@@ -193,6 +193,7 @@ ScenarioRun run_scenario(const PreparedScenario& prepared, const config::CcConfi
   run.thread_use = world.thread_use();
   run.one_thread_because = world.one_thread_because();
   run.real_time = world.real_time();
+  run.probes = report_probes(world);
 
   experiment::RunResult& result = run.result;
   result.scenario = scenario.name;

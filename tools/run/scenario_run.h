@@ -14,6 +14,7 @@
 #include "dataplane/config/scenario.h"
 #include "dataplane/config/toml/diagnostics.h"
 #include "dataplane/driver/virtual/virtual_world.h"
+#include "dataplane/driver/virtual/world_probes.h"
 #include "dataplane/telemetry/counters.h"
 #include "tools/run/job_report.h"
 #include "tools/run/rail_traffic.h"
@@ -79,6 +80,7 @@ struct ScenarioRun {
   ParallelUse thread_use;                 // of several threads; no result
   std::string one_thread_because;         // they were asked for and could not be used
   RealTimeReport real_time;               // of a run in real time
+  ProbeReport probes;                     // of probing.enabled = true
   std::optional<JobReport> job;           // workload.kind = "job"
   workload::JobPlan job_plan;             // of it, without its messages
 };

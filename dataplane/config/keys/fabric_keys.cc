@@ -250,8 +250,7 @@ constexpr auto kFabricKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(fabric.nvlink_rate),
      .min = kLeastRate,
      .max = 100e12,
-     .meaning = "Rate at which a GPU, one per NIC, sends to those of its server: one message after "
-                "the other."},
+     .meaning = "Rate at which a GPU sends to those of its server, one message after the other."},
     {.path = "fabric.nvlink_latency",
      .field = PACELINE_FIELD(fabric.nvlink_latency),
      .min = kNs,

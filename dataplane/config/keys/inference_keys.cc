@@ -58,8 +58,8 @@ constexpr auto kInferenceKeys = std::to_array<KeySpec>({
     {.path = "workload.job.inference.reuse",
      .field = PACELINE_FIELD(workload.job.inference.reuse),
      .used_by = "job",
-     .meaning = "Blocks of a prompt that a prefill rank has are not computed again, and those that "
-                "another one has are fetched from it. Only Mooncake's traces have blocks."},
+     .meaning = "Blocks of a prompt that a prefill rank has are not computed again. Only "
+                "Mooncake's traces have blocks."},
 });
 
 }  // namespace

@@ -19,9 +19,8 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .field = PACELINE_FIELD(workload.job.format),
      .choices = kJobFormats,
      .used_by = "job",
-     .meaning = "One collective; the format of `file`: a workload of SimAI, GOAL, Chakra traces, "
-                "or requests (JSON lines of Mooncake, CSV of the Azure LLM traces); or training of "
-                "`[workload.job.model]`."},
+     .meaning = "One collective, the format of `file`, or training of `[workload.job.model]`: see "
+                "jobs.md."},
     {.path = "workload.job.file",
      .form = Form::path,
      .field = PACELINE_FIELD(workload.job.file),
@@ -146,8 +145,7 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .max = kSecond,
      .used_by = "job",
      .meaning = "Time from when a message of a collective may start until it starts. If not 0, "
-                "\"rail_rings\" sends one message of a ring at a time: a rank waits until the one "
-                "before it is acknowledged."},
+                "\"rail_rings\" sends one message of a ring at a time."},
     {.path = "workload.job.aggregation",
      .field = PACELINE_FIELD(workload.job.aggregation),
      .min = 0,
@@ -165,8 +163,8 @@ constexpr auto kJobKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 8,
      .used_by = "job",
-     .meaning = "All-to-alls of a collective or a model: weight of a receiver = exp(skew * z), z "
-                "standard normal, drawn for each iteration, micro-batch and layer. 0 = even."},
+     .meaning = "All-to-alls: weight of a receiver = exp(skew * z), z standard normal, drawn anew "
+                "each time. 0 = even."},
 });
 
 }  // namespace

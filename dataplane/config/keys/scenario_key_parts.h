@@ -8,12 +8,13 @@
 
 namespace paceline::config {
 
-// Rows of [fabric], [transport], [workload.job], [workload.job.model], [workload.job.inference] and
-// [workload.background], in the order of the reference page.
+// Rows of [fabric], [transport], [workload.job], [workload.job.model], [workload.job.inference],
+// [workload.background] and [probing], in the order of the reference page.
 std::span<const KeySpec> fabric_keys();
 std::span<const KeySpec> transport_keys();
 std::span<const KeySpec> job_keys();
 std::span<const KeySpec> background_keys();
+std::span<const KeySpec> probing_keys();
 std::span<const KeySpec> training_keys();
 std::span<const KeySpec> inference_keys();
 

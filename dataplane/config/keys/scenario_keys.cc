@@ -117,8 +117,8 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
      .min = 0,
      .max = 1,
      .used_by = "open_loop",
-     .meaning = "Incasts on top, Poisson: each of `fan_in` hosts sends `message_bytes` at once to "
-                "one more, all drawn anew; payload as a share of all hosts' links."},
+     .meaning = "Incasts on top, Poisson, of `fan_in` drawn hosts with `message_bytes` each; "
+                "payload as a share of all hosts' links."},
     {.path = "workload.all_reduce_bytes",
      .form = Form::bytes,
      .field = PACELINE_FIELD(workload.all_reduce_bytes),
@@ -213,7 +213,7 @@ std::span<const KeySpec> scenario_keys() {
     for (const std::span<const KeySpec> part :
          {std::span<const KeySpec>(kRunKeys), fabric_keys(), transport_keys(),
           std::span<const KeySpec>(kWorkloadKeys), job_keys(), training_keys(), inference_keys(),
-          background_keys()}) {
+          background_keys(), probing_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

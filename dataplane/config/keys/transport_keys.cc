@@ -67,9 +67,8 @@ constexpr auto kTransportKeys = std::to_array<KeySpec>({
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.source_ports),
      .choices = kSourcePorts,
-     .meaning =
-         "One by a hash, as programs get it, or \"planned\": chosen over all connections, by the "
-         "fabric's own hash, so that links between switches share the bytes evenly."},
+     .meaning = "By a hash, as programs get it, or \"planned\": links between switches share the "
+                "bytes evenly."},
     {.path = "transport.planes",
      .form = Form::choice,
      .field = PACELINE_FIELD(transport.planes),

@@ -33,8 +33,9 @@ class FaultReader {
     out.where = to_string(node_.find("target")->value.where);
     const FaultKindInfo& kind = *find_fault_kind(out.kind);
     const bool live = place_ == FaultPlace::testbed;
-    if (const auto why = live ? kind.not_on_testbeds : kind.not_in_scenarios; !why.empty()) {
-      fail(node_.find("kind")->value.where, fmt::format("fault.kind = \"{}\": {}", out.kind, why));
+    if (live && !kind.not_on_testbeds.empty()) {
+      fail(node_.find("kind")->value.where,
+           fmt::format("fault.kind = \"{}\": {}", out.kind, kind.not_on_testbeds));
     }
     read_severity(kind, out);
     if (kind.target == FaultTarget::rank) read_rank(out);

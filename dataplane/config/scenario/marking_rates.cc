@@ -19,8 +19,8 @@ constexpr auto kMarkingRateKeys = std::to_array<KeySpec>({
     {.path = "fabric.ecn.at_rate.rate",
      .min = kLeastRate,
      .max = kMostRate,
-     .meaning = "Rate of the links with these thresholds, exact; one table for each rate. Other "
-                "ports have those of `[fabric.ecn]`. Events do not change thresholds. Required."},
+     .meaning = "Exact rate of the links with these thresholds; other ports have those of "
+                "`[fabric.ecn]`. Events change none. Required."},
     {.path = "fabric.ecn.at_rate.kmin",
      .form = Form::bytes,
      .min = 0,

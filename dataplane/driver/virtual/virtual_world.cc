@@ -14,6 +14,7 @@
 #include "dataplane/driver/virtual/expected_events.h"
 #include "dataplane/driver/virtual/real_time_run.h"
 #include "dataplane/driver/virtual/world_host.h"
+#include "dataplane/driver/virtual/world_probes.h"
 
 namespace paceline {
 
@@ -73,6 +74,8 @@ VirtualWorld::VirtualWorld(const config::Scenario& scenario, MessagePlan plan, W
   if (!options_.taps.empty()) {
     setup_.fabric.payload_room = static_cast<std::uint16_t>((setup_.engine.payload_mtu + 3) & ~3U);
     setup_.fabric.computes_icrc = false;
+  } else if (scenario_.probing.enabled) {
+    setup_.fabric.payload_room = kProbePayload;  // payloads of messages stay elided
   }
   refuse_odd_options();
   if (options_.real_time.clock != nullptr) prepare_real_time();
@@ -100,6 +103,9 @@ void VirtualWorld::refuse_odd_options() const {
   if (options_.sample && options_.sample_interval.count <= 0) {
     throw std::invalid_argument("sample_interval: allowed is more than 0");
   }
+  if (scenario_.probing.enabled && options_.real_time.clock != nullptr) {
+    throw std::invalid_argument("probing.enabled = true: allowed in virtual time only");
+  }
   if (!options_.control) return;
   if (options_.control_interval.count <= 0) {
     throw std::invalid_argument("control_interval: allowed is more than 0");
@@ -121,6 +127,7 @@ std::string VirtualWorld::order_matters() const {
   if (options_.real_time.clock != nullptr) return "the clock is read by one thread";
   if (!options_.taps.empty()) return "captures are written in the order of time";
   if (options_.control) return "hosts are changed under way, all at the same time";
+  if (scenario_.probing.enabled) return "hosts that probe are worked off in the order of time";
   if (scenario_.max_hops != 0) return "max_hops counts over the whole fabric";
   if (setup_.fabric.drop_control_ppm != 0) {
     return "fabric.drop_control_ppm draws from one generator for all hosts";
@@ -169,6 +176,7 @@ void VirtualWorld::build(std::uint32_t threads) {
     hosts_->emplace(std::move(config), port_of(h, part.network()), h, plan_, *index_, records_,
                     *this, options_.taps.empty() ? nullptr : &memory_);
   }
+  if (scenario_.probing.enabled) add_probes(scenario_, network().spec(), *hosts_);
   for (const auto& part : parts_) part->set_hosts(*hosts_);
   if (scenario_.transport.source_ports == "planned" && ports_ == nullptr) {
     ports_ =
@@ -197,6 +205,10 @@ const transport::Engine& VirtualWorld::engine(std::uint32_t host) const {
 }
 
 const MessageApp& VirtualWorld::app(std::uint32_t host) const { return (*hosts_)[host].app; }
+
+const probing::ProbeEnd* VirtualWorld::probe(std::uint32_t host) const {
+  return (*hosts_)[host].probe.get();
+}
 
 std::uint64_t VirtualWorld::events() const {
   std::uint64_t sum = 0;

@@ -28,6 +28,7 @@
 #include "dataplane/fabric/network.h"
 #include "dataplane/fabric/topology/division.h"
 #include "dataplane/port/bonded_port.h"
+#include "dataplane/probing/probe_end.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline {
@@ -117,6 +118,8 @@ class VirtualWorld final : public Connector {
   std::uint32_t hosts() const { return scenario_.fabric.hosts; }
   const transport::Engine& engine(std::uint32_t host) const;
   const MessageApp& app(std::uint32_t host) const;
+  // nullptr: nobody probes.
+  const probing::ProbeEnd* probe(std::uint32_t host) const;
   const NvLink& nvlink() const { return nvlink_; }
   std::uint64_t events() const;  // one per event however many parts it touched
   std::uint64_t messages_completed() const;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "dataplane/driver/traffic/message_app.h"
 #include "dataplane/driver/traffic/message_plan.h"
 #include "dataplane/driver/traffic/plan_index.h"
+#include "dataplane/probing/probe_end.h"
 #include "dataplane/transport/engine.h"
 
 namespace paceline {
@@ -23,6 +25,7 @@ struct WorldHost {
 
   transport::Engine engine;
   MessageApp app;
+  std::unique_ptr<probing::ProbeEnd> probe;  // all hosts have one, or none
 };
 
 }  // namespace paceline

@@ -111,9 +111,10 @@ class WorldPart {
   std::uint32_t host_with(std::uint32_t endpoint) const {
     return endpoint < host_count_ ? endpoint : endpoint % host_count_;
   }
-  template <bool kSeveralPorts>
+  // kPlain: a host has one port, and does not probe.
+  template <bool kPlain>
   void act(Picos time, std::uint32_t actor);
-  template <bool kSeveralPorts>
+  template <bool kPlain>
   Pause work_in(Picos end, std::uint64_t messages, std::uint64_t& budget);
   void collect(Picos end);
   void prefetch_visits(std::size_t current) const;
@@ -123,7 +124,12 @@ class WorldPart {
   }
   void sweep_host(std::uint32_t host, Picos end);
   Picos poll_group(std::uint32_t index, Picos now);
-  void poll_host(std::uint32_t index, Picos now);
+  Picos poll_probing(std::uint32_t index, Picos now);
+  template <bool kPlain>
+  void poll_host(std::uint32_t index, Picos now) {
+    const Picos next = kPlain ? poll_group(index, now) : poll_probing(index, now);
+    wheel_.schedule(first_host_actor_ + index, next);
+  }
   void take_finished(WorldHost& host);
   void note_due(std::uint32_t host, Picos at);
 

@@ -21,8 +21,6 @@ namespace {
 using Json = ProbeController::Json;
 using probing::ProbeEnd;
 
-// A probe and its two answers on a wire: Ethernet, IPv6, UDP, BTH, DETH, 64 bytes, ICRC, FCS, gap.
-constexpr double kProbeBits = 3 * 8 * (14 + 40 + 8 + 12 + 8 + 64 + 4 + 4 + 20);
 // Samples of all pairs of a service, at most: some 50 bytes each.
 constexpr std::size_t kMostSamples = 1U << 20U;
 
@@ -245,7 +243,7 @@ Json ProbeController::begin(const ControlClient& client, const ProbeRequest& req
         static_cast<double>(worker.nics().nic(end.place.nic).congestion.facts.link_rate.bps);
     const double seconds =
         std::max(1 / (request.rate * static_cast<double>(std::max<std::size_t>(peers.size(), 1))),
-                 kProbeBits / (request.share * link));
+                 probing::kProbeBits / (request.share * link));
     slowest_us = std::max(slowest_us, seconds * 1e6);
     plan.number = static_cast<std::uint32_t>(e);
     plan.interval = Picos{std::max<std::int64_t>(whole(seconds * 1e12), 1)};

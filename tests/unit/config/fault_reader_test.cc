@@ -111,8 +111,8 @@ TEST_CASE("bad faults are errors with place, value and what is allowed", "[confi
             .errors.front()
             .find("s.toml:6:8: fault.seed = 0: ") == 0);
   CHECK(read("kind = \"clock_drift\"\ntarget = \"host0\"\n").errors ==
-        one("4:8: fault.kind = \"clock_drift\": hosts of virtual time do not compare their clocks; "
-            "`paceline mesh` does on testbeds"));
+        one("5:10: fault.target = \"host0\": fault.kind = \"clock_drift\" needs probing.enabled = "
+            "true"));
   CHECK(read("kind = \"wrong_dscp\"\ntarget = \"host0\"\nseverity = 1.5\n").errors ==
         one("6:12: fault.severity = 1.5: expected a whole number"));
   CHECK(read("kind = \"hash_collision\"\ntarget = \"host0\"\n").errors ==

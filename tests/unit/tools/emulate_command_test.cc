@@ -30,6 +30,32 @@ message_bytes = "100kB"
 start_jitter = "1us"
 )";
 
+// Host 1's clock is set under way.
+const std::string kProbed = R"(schema = 1
+name = "probed"
+duration = "3ms"
+[fabric]
+topology = "leaf_spine"
+leaves = 2
+hosts_per_leaf = 3
+spines = 2
+[workload]
+kind = "incast"
+fan_in = 4
+message_bytes = "8MB"
+[probing]
+enabled = true
+share = 0.02
+paths = 2
+clock_offset = "1ms"
+clock_drift = 50
+[[fault]]
+kind = "clock_jump"
+target = "host1"
+at = "1ms"
+severity = -300
+)";
+
 struct Row {
   std::uint64_t id, src, dst, bytes, start, fct, ideal;
 };
@@ -54,6 +80,41 @@ std::vector<Row> rows_of(const std::string& csv) {
     rows.push_back(r);
   }
   return rows;
+}
+
+TEST_CASE("emulate: hosts that probe each other know their clocks within 200 ns", "[cli]") {
+  const Folder folder;
+  folder.write("probed.toml", kProbed);
+  const Outcome outcome = paceline_command(
+      folder, {"emulate", "probed.toml", "--out", "r.json", "--check", "--threads", "2"});
+  CAPTURE(outcome.err, outcome.out);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.err, Contains("run by one thread: hosts that probe"));
+  CHECK_THAT(outcome.out, Contains("\nprobes ") && Contains("\nclocks "));
+  const Json json = Json::parse(folder.read("r.json")).at("probing");
+  CHECK(json.at("lost") == 0);
+  CHECK(json.at("sent") > 5'000);
+  CHECK(json.at("offset_error_ns").at("p99") <= 200);
+  CHECK(json.at("there_ns").at("most") > 10'000);   // there were queues
+  CHECK(json.at("there_ns").at("most") < 250'000);  // and no clock is taken for one
+  REQUIRE(json.at("pairs").size() == 30);
+  for (const Json& pair : json.at("pairs")) {
+    CAPTURE(pair.dump());
+    const bool set = pair.at("from") == 1 || pair.at("to") == 1;
+    CHECK((pair.at("clock_restarts") != 0) == set);
+    CHECK(pair.at("uncertainty_ns") > 0);
+  }
+  const Outcome without = paceline_command(
+      folder, {"emulate", "probed.toml", "--out", "r2.json", "--set", "probing.enabled=false"});
+  CHECK_THAT(without.err, Contains("probing.share does nothing with probing.enabled = false") &&
+                              Contains("\"clock_jump\" needs probing.enabled = true"));
+  CHECK_THAT(paceline_command(folder, {"emulate", "probed.toml", "--real-time"}).err,
+             Contains("probing.enabled = true: allowed in virtual time only"));
+  CHECK_THAT(paceline_command(folder, {"emulate", "probed.toml", "--set", "probing.paths=65"}).err,
+             Contains("probing.paths = 65: out of range"));
+  CHECK_THAT(
+      paceline_command(folder, {"emulate", "probed.toml", "--set", "fabric.leaves=64"}).err,
+      Contains("allowed with probing.enabled = true are 128 hosts at most, here there are 192"));
 }
 
 TEST_CASE("emulate: results as JSON and a line per message", "[cli]") {

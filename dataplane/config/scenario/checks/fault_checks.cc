@@ -44,6 +44,9 @@ class FaultChecks : private KeyChecks {
     if (const auto what = lacking(kind, s_.fabric, has_one_path(s_)); !what.empty()) {
       fail(fault, fmt::format("fault.kind = \"{}\" needs {}", kind.name, what));
     }
+    if (kind.of_clock && !s_.probing.enabled && given_.usable({"probing.enabled"})) {
+      fail(fault, fmt::format("fault.kind = \"{}\" needs probing.enabled = true", kind.name));
+    }
     if (!hosts_known() || !given_.usable({"fabric.topology"})) return;
     const FoundLinks found = find_links(s_.fabric, fault.target);
     if (!found.error.empty()) return fail(fault, found.error);

@@ -33,6 +33,7 @@ void check_scenario(const Scenario& scenario, const GivenKeys& given, const Wher
   check_fabric(scenario, given, start, context);
   check_transport(scenario, given, start, context);
   check_workload(scenario, given, start, context);
+  check_probing(scenario, given, start, context);
   check_faults(scenario, given, start, context);
   check_unused(scenario, given, context);
 }

@@ -9,6 +9,8 @@ void check_fabric(const Scenario& scenario, const GivenKeys& given, const Where&
                   ReadContext& context);
 void check_transport(const Scenario& scenario, const GivenKeys& given, const Where& start,
                      ReadContext& context);
+void check_probing(const Scenario& scenario, const GivenKeys& given, const Where& start,
+                   ReadContext& context);
 // The targets of faults.
 void check_faults(const Scenario& scenario, const GivenKeys& given, const Where& start,
                   ReadContext& context);
