@@ -287,6 +287,9 @@ PostResult Requester::post_kept(QueuePair& qp, const QueuedRequest& request) {
   RequesterState& r = qp.requester;
   const bool answered = expects_response(request.opcode);
   if (answered && qp.config.max_rd_atomic == 0) return PostResult::bad_opcode;
+  if (qp.config.type == QpType::xrc_target) return PostResult::bad_opcode;
+  if (qp.config.type == QpType::xrc_initiator && request.target_srq > DomainQueues::kMostNumber)
+    return PostResult::bad_target;
   if (qp.unreliable) {
     if (const PostResult result = UnreliableConnection::check(core_, qp, request);
         result != PostResult::ok) {

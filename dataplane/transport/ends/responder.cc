@@ -2,6 +2,7 @@
 
 #include "dataplane/transport/datagram/datagram.h"
 #include "dataplane/transport/datagram/unreliable_connection.h"
+#include "dataplane/transport/ends/domain_receiver.h"
 #include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/message/answers.h"
 #include "dataplane/transport/message/message_placer.h"
@@ -158,6 +159,10 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     return RequestOutcome::done;
   }
 
+  if (qp.config.type == QpType::xrc_target && !DomainReceiver::select(core_, qp, parsed))
+      [[unlikely]] {
+    return Answers::refuse_packet(core_, qp, wire::NakCode::invalid_request);
+  }
   if (!carries_message(parsed)) {
     const std::uint64_t taken = core_.counters.rx_data_packets;
     const RequestOutcome outcome = ReadResponder::accept(core_, qp, parsed);

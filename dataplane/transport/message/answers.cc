@@ -10,6 +10,15 @@
 
 namespace paceline::transport {
 
+namespace {
+
+// Acknowledgements are built from a template of the peer, for queue pairs of RC and XRC alike.
+void name_service(const QueuePair& qp, Packet& packet) {
+  packet.header[packet.bth_offset] |= std::byte{qp.responder.service_bits};
+}
+
+}  // namespace
+
 // The largest code that promises no more than there is. What is shared is promised to nobody. The
 // message in progress is not counted by the MSN yet, but has its receive request.
 wire::Aeth Answers::ack_of(const QueuePair& qp, std::uint32_t msn) {
@@ -52,6 +61,7 @@ void Answers::send_acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::A
   if (waiting != nullptr && waiting->qp == &qp) {
     wire::build_acknowledge(header, wire::HeaderBuffer{waiting->packet->header}, qp.remote_number,
                             psn, aeth, becn);
+    name_service(qp, *waiting->packet);
     ++core.counters.acks_coalesced;
     return;
   }
@@ -60,6 +70,7 @@ void Answers::send_acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::A
   packet->header_bytes = static_cast<std::uint16_t>(wire::build_acknowledge(
       header, wire::HeaderBuffer{packet->header}, qp.remote_number, psn, aeth, becn));
   packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+  name_service(qp, *packet);
   if (aeth.is_ack()) ++core.counters.acks_sent;
   if (waiting != nullptr) {
     *waiting = {&qp, packet};
@@ -78,6 +89,7 @@ void Answers::send_atomic_acknowledge(EngineCore& core, QueuePair& qp,
       header, wire::HeaderBuffer{packet->header}, qp.remote_number, resource.first_psn,
       ack_of(qp, resource.msn), resource.original));
   packet->bth_offset = static_cast<std::uint16_t>(header.bth_offset());
+  name_service(qp, *packet);
   ++core.counters.acks_sent;
   send_answer(core, qp, packet);
 }

@@ -17,6 +17,7 @@ void PacketBuilder::build_read(EngineCore& core, QueuePair& qp, Packet& packet,
   const QueuedRequest& request = entry.request;
   const wire::HeaderBuffer out{packet.header};
   const Psn psn = entry.first_psn + from;
+  if (qp.config.type == QpType::xrc_initiator) wire::set_xrc_srq(qp.header, request.target_srq);
   std::size_t header_bytes;
   if (request.opcode == WorkOpcode::read) {
     const std::uint64_t offset = std::uint64_t{from} * qp.mtu;
@@ -142,6 +143,8 @@ void PacketBuilder::build_data(EngineCore& core, QueuePair& qp, Packet& packet,
                                std::uint32_t payload, bool ack_request) {
   const QueuedRequest& request = entry.request;
   const bool last = index + 1 == entry.packets;
+  if (qp.config.type == QpType::xrc_initiator) [[unlikely]]
+    wire::set_xrc_srq(qp.header, request.target_srq);
   wire::TransportFields fields;
   fields.dest_qpn = qp.remote_number;
   fields.psn = psn;

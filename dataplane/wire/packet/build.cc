@@ -8,10 +8,11 @@
 namespace paceline::wire {
 namespace {
 
-// Copies the template and fills lengths and IPv4 checksum for a datagram whose bytes behind the BTH
-// (extension headers, payload, pad, without ICRC) count `after_bth`. Returns the BTH's place.
+// Copies the template and fills lengths and IPv4 checksum for a datagram whose bytes behind those
+// of the template (extension headers, payload, pad, without ICRC) count `after_headers`. Returns
+// the BTH's place.
 [[gnu::always_inline]] inline std::byte* begin_packet(const HeaderTemplate& header,
-                                                      HeaderBuffer out, std::size_t after_bth) {
+                                                      HeaderBuffer out, std::size_t after_headers) {
   std::byte* const p = out.data();
   const std::byte* const from = header.bytes.data();
   if (header.header_bytes <= HeaderTemplate::kPlainBytes) [[likely]] {
@@ -21,7 +22,8 @@ namespace {
   } else {
     std::memcpy(p, from, HeaderTemplate::kMaxBytes);
   }
-  const std::size_t udp_length = kUdpBytes + kBthBytes + after_bth + kIcrcBytes;
+  const std::size_t udp_length =
+      std::size_t{header.header_bytes} - header.udp_offset + after_headers + kIcrcBytes;
   assert(udp_length + kIpv4Bytes <= 0xFFFF);
   std::byte* const ip = p + header.l3_offset;
   if (!header.ipv6) {
@@ -35,12 +37,13 @@ namespace {
   return p + header.bth_offset();
 }
 
-// The three words of the BTH. Migration state and P_Key come from the template.
+// The three words of the BTH. Migration state, P_Key and the bits of XRC come from the template.
 [[gnu::always_inline]] inline void store_bth(const HeaderTemplate& header, std::byte* bth,
                                              const TransportFields& f, unsigned pad) {
   assert(f.dest_qpn <= kMaxQpn);
-  const unsigned migrated = load_u8(header.bytes.data() + header.bth_offset() + 1) & 0x40U;
-  store_u8(bth, static_cast<std::uint8_t>(f.opcode));
+  const std::byte* const from = header.bytes.data() + header.bth_offset();
+  const unsigned migrated = load_u8(from + 1) & 0x40U;
+  store_u8(bth, static_cast<std::uint8_t>(static_cast<unsigned>(f.opcode) | load_u8(from)));
   store_u8(bth + 1, static_cast<std::uint8_t>((f.solicited ? 0x80U : 0U) | migrated | (pad << 4)));
   store_be32(bth + 4, (f.fecn ? 0x8000'0000U : 0U) | (f.becn ? 0x4000'0000U : 0U) | f.dest_qpn);
   store_be32(bth + 8, (f.ack_request ? 0x8000'0000U : 0U) | f.psn.value());
@@ -53,7 +56,7 @@ namespace {
   const unsigned pad = pad_bytes(f.payload_bytes);
   std::byte* const bth = begin_packet(header, out, extension_bytes + f.payload_bytes + pad);
   store_bth(header, bth, f, pad);
-  return bth + kBthBytes;
+  return out.data() + header.header_bytes;
 }
 
 TransportFields fields_of(Opcode opcode, std::uint32_t dest_qpn, Psn psn, bool ack_request,
@@ -75,6 +78,10 @@ std::size_t build_packet(const HeaderTemplate& header, HeaderBuffer out,
   assert(row.known() && !row.is_control());
   assert(row.carries_payload() || fields.payload_bytes == 0);
   std::byte* p = begin(header, out, fields, row.extension_bytes);
+  if (row.has_xrc_eth()) {
+    store_be32(p, ext.xrc_srq & 0xFF'FFFFU);
+    p += kXrcEthBytes;
+  }
   if (row.has_deth()) {
     ext.deth.store(p);
     p += Deth::kBytes;
@@ -99,7 +106,7 @@ std::size_t build_data(const HeaderTemplate& header, HeaderBuffer out,
                        const TransportFields& fields, const Reth* reth, std::uint32_t immediate) {
   const OpcodeProperties& row = properties(fields.opcode);
   assert(row.operation == Operation::send || row.operation == Operation::write);
-  assert(!row.has_deth() && (!row.has_reth() || reth != nullptr));
+  assert(!row.has_deth() && !row.has_xrc_eth() && (!row.has_reth() || reth != nullptr));
   std::byte* p = begin(header, out, fields, row.extension_bytes);
   if (row.has_reth()) {
     reth->store(p);

@@ -119,6 +119,10 @@ bool aeth_fits(const Aeth& aeth, Operation operation) {
 // follow one another on the wire.
 ParseError load_extensions(const std::byte* p, const OpcodeProperties& properties,
                            Extensions& ext) {
+  if (properties.has_xrc_eth()) {
+    ext.xrc_srq = load_be32(p) & 0xFF'FFFFU;
+    p += kXrcEthBytes;
+  }
   if (properties.has_deth()) {
     ext.deth = Deth::load(p);
     p += Deth::kBytes;
