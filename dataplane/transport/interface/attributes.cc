@@ -23,7 +23,7 @@ struct Row {
 };
 
 constexpr std::uint32_t kToRtr = path | path_mtu | dest_qp_number | rq_psn;
-constexpr std::uint32_t kTimers = timeout | retry_count | rnr_retry;
+constexpr std::uint32_t kAsks = timeout | retry_count | rnr_retry | max_rd_atomic;
 constexpr std::uint32_t kConnected = kBasic | access_flags;
 constexpr std::uint32_t kAnswers = max_dest_rd_atomic | min_rnr_timer;
 constexpr std::uint32_t kRights = access_flags | pkey_index;
@@ -41,13 +41,12 @@ constexpr std::array kRows = std::to_array<Row>({
     {QpState::init,
      QpState::rtr,
      {kToRtr | kAnswers, kToRtr, 0, kToRtr, kToRtr | kAnswers},
-     {kRights, kRights, qkey | pkey_index, kRights, kRights}},
+     {kRights, kRights, qkey | pkey_index, kRights | kAnswers, kRights}},
     {QpState::rtr,
      QpState::rts,
-     {kTimers | sq_psn | max_rd_atomic, sq_psn, sq_psn, kTimers | sq_psn | max_rd_atomic,
-      timeout | sq_psn},
-     {kRnr, access_flags, qkey, access_flags, kRnr}},
-    {QpState::rts, QpState::rts, {0, 0, 0, 0, 0}, {kRnr, access_flags, qkey, access_flags, kRnr}},
+     {kAsks | sq_psn, sq_psn, sq_psn, kAsks | sq_psn, timeout | sq_psn},
+     {kRnr, access_flags, qkey, kRnr, kRnr | kAsks}},
+    {QpState::rts, QpState::rts, {0, 0, 0, 0, 0}, {kRnr, access_flags, qkey, kRnr, kRnr}},
     {QpState::rts,
      QpState::sqd,
      {0, 0, 0, 0, 0},
@@ -55,9 +54,9 @@ constexpr std::array kRows = std::to_array<Row>({
     {QpState::sqd,
      QpState::sqd,
      {0, 0, 0, 0, 0},
-     {kTimers | max_rd_atomic | kAnswers | kRights, kRights, qkey | pkey_index,
-      kTimers | max_rd_atomic | kRights, timeout | kAnswers | kRights}},
-    {QpState::sqd, QpState::rts, {0, 0, 0, 0, 0}, {kRnr, access_flags, qkey, access_flags, kRnr}},
+     {kAsks | kAnswers | kRights, kRights, qkey | pkey_index, kAsks | kAnswers | kRights,
+      kAsks | kAnswers | kRights}},
+    {QpState::sqd, QpState::rts, {0, 0, 0, 0, 0}, {kRnr, access_flags, qkey, kRnr, kRnr}},
     {QpState::sqe, QpState::rts, {0, 0, 0, 0, 0}, {0, access_flags, qkey, 0, 0}},
 });
 
