@@ -80,7 +80,6 @@ void ReceivePath::take(Packet* packet) {
       return;
     case wire::Operation::acknowledge:
       grants_.count_unaccounted(packet->wire_bytes);
-      if (parsed.properties.service != qp->responses) break;
       ++core_.counters.acks_received;
       if (requester_.holds_answers(*qp)) {
         requester_.hold(*qp, packet);

@@ -16,7 +16,7 @@
 namespace paceline::service {
 
 struct Domain {
-  std::uint32_t number = 0;                                   // as the engine knows it; not 0
+  std::uint32_t number = 0;                                     // as the engine knows it; not 0
   std::map<std::uint32_t, std::weak_ptr<PairAdapter>> targets;  // by number of the queue pair
 };
 

@@ -125,10 +125,14 @@ struct alignas(64) RequesterState {
 static_assert(offsetof(RequesterState, blocked_until) == 64);
 static_assert(offsetof(RequesterState, tail_psn) == 128);
 
+// How a responder's answers go: as control packets, of RC or of XRC, or the way of its data (see
+// Answers::send_answer).
+enum class AnswerWay : std::uint8_t { control, control_xrc, data };
+
 struct alignas(64) ResponderState {
   explicit ResponderState(const QpConfig& config)
       : tells_credits(config.receive_queue != nullptr && !config.receive_queue->shared()),
-        service_bits(is_xrc(config.type) ? wire::kXrcBits : std::uint8_t{0}),
+        answers(is_xrc(config.type) ? AnswerWay::control_xrc : AnswerWay::control),
         responses(config.max_dest_rd_atomic),
         receive_segments(most_segments(config)) {}
 
@@ -142,11 +146,10 @@ struct alignas(64) ResponderState {
   [[no_unique_address]] ReceivePosition position;  // the padding at its end holds what comes next
   bool receive_taken = false;
   std::uint8_t halts = 0;       // of responder_halt
-  bool in_line = false;         // answers go the way of the data (see Responder::answer)
   bool tells_credits = false;   // ACKs say how many receive requests there are
   bool response_waits = false;  // memory that a READ reads answers later
   bool selective = false;       // QueuePair::selective is there
-  std::uint8_t service_bits;    // in the opcodes of its answers
+  AnswerWay answers;
   IncomingMessage message;
   Picos last_cnp{-1};  // negative: none sent yet
   ResponseQueue responses;

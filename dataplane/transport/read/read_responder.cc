@@ -71,7 +71,7 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
     if (!qp.selective->receive.read_by_any_path) [[unlikely]]
       qp.selective->receive.note_read(parsed.udp_source_port);
   } else if (!resource.atomic) {
-    r.in_line = true;
+    r.answers = AnswerWay::data;
   }
   if (!resource.atomic) add_response(core, qp, resource.length);
   Answers::give_due(core, qp);

@@ -47,8 +47,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept {
 int close_xrcd(ibv_xrcd* xrcd) noexcept {
   Domain* const domain = &Domain::of(xrcd);
   const int error = guarded(ENOMEM, [&] {
-    return Context::of(xrcd->context)
-        .session.drop(attach::Operation::close_domain, domain->handle);
+    return Context::of(xrcd->context).session.drop(attach::Operation::close_domain, domain->handle);
   });
   if (error != 0 && error != EIO) return result(error);
   delete domain;
