@@ -22,8 +22,8 @@ namespace paceline::attach {
 
 inline constexpr std::uint32_t kMagic = 0x4C43'4150;  // "PACL"
 inline constexpr std::uint16_t kMajor = 1;
-// 1: memory windows; 2: rdma_cm; 3: counters of a port, resizing of shared receive queues
-inline constexpr std::uint16_t kMinor = 3;
+// 1: memory windows; 2: rdma_cm; 3: counters of a port, resizing of shared receive queues; 4: XRC
+inline constexpr std::uint16_t kMinor = 4;
 inline constexpr std::size_t kMaxMessage = 64U << 10U;  // bytes, header included
 inline constexpr std::size_t kMaxDescriptors = 4;       // of one message
 inline constexpr std::size_t kNameBytes = 32;           // with the closing zero
@@ -62,6 +62,9 @@ enum class Operation : std::uint16_t {
   limit_rate = 44,
   attach_multicast = 45,
   detach_multicast = 46,
+  open_domain = 47,
+  close_domain = 48,
+  open_qp = 49,
   create_ah = 50,
   destroy_ah = 51,
   open_cm = 60,  // makes the connection one of rdma_cm, of the NIC that OpenRequest names or of all
@@ -252,6 +255,9 @@ struct CreateSrqRequest {
   std::uint32_t requests = 0;
   std::uint32_t segments = 0;
   std::uint32_t limit = 0;
+  // Of XRC: its messages complete to `cq`, and SrqReply::number is what peers name it by.
+  std::uint32_t domain = 0;  // 0: queue pairs of the session share it
+  std::uint32_t cq = 0;
 };
 // Descriptor 0: memory of WorkQueueShape{slots, stride}.
 struct SrqReply {
@@ -273,8 +279,28 @@ struct ModifySrqRequest {
   std::uint32_t limit = 0;
 };
 
+// --- XRC domains ---
+namespace domain_flag {
+inline constexpr std::uint32_t file = 1U << 0;       // it is that of a file: of all of this user
+                                                     // who open it on this NIC
+inline constexpr std::uint32_t create = 1U << 1;     // if there is none
+inline constexpr std::uint32_t exclusive = 1U << 2;  // only if there is none
+}  // namespace domain_flag
+struct OpenDomainRequest {   // -> HandleBody
+  std::uint64_t device = 0;  // of the file, as fstat() says
+  std::uint64_t inode = 0;
+  std::uint32_t flags = 0;  // of domain_flag
+  std::uint32_t reserved = 0;
+};
+
 // --- queue pairs ---
-enum class PairType : std::uint8_t { rc = 2, uc = 3, ud = 4 };  // numbers of enum ibv_qp_type
+enum class PairType : std::uint8_t {  // numbers of enum ibv_qp_type
+  rc = 2,
+  uc = 3,
+  ud = 4,
+  xrc_send = 9,
+  xrc_receive = 10,
+};
 
 struct CreateQpRequest {
   std::uint32_t pd = 0;
@@ -288,9 +314,14 @@ struct CreateQpRequest {
   std::uint32_t inline_bytes = 0;
   PairType type = PairType::rc;
   std::uint8_t reserved[3] = {};
+  std::uint32_t domain = 0;  // xrc_receive, which has nothing else of these
+};
+struct OpenQpRequest {  // a queue pair of type xrc_receive that has been made in the domain
+  std::uint32_t domain = 0;
+  std::uint32_t qp_number = 0;
 };
 // Descriptor 0: memory of both queues: the send queue at 0, the receive queue at receive_offset
-// (0: none).
+// (0: none). None for xrc_receive, which has no queues.
 struct CreateQpReply {
   std::uint32_t handle = 0;
   std::uint32_t qp_number = 0;

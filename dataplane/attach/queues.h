@@ -75,7 +75,7 @@ struct SendSlot {
   std::uint32_t address_handle = 0;  // UD: number of an address handle
   std::uint32_t target_qp = 0;       // UD
   std::uint32_t target_qkey = 0;     // UD
-  std::uint32_t reserved2 = 0;
+  std::uint32_t target_srq = 0;      // XRC: number of a shared receive queue
 };
 static_assert(sizeof(SendSlot) == 64 && std::is_trivially_copyable_v<SendSlot>);
 
@@ -154,6 +154,8 @@ inline constexpr std::uint8_t immediate = 1U << 0;
 inline constexpr std::uint8_t invalidated = 1U << 1;  // `immediate` is the key that was revoked
 inline constexpr std::uint8_t grh = 1U << 2;
 inline constexpr std::uint8_t solicited = 1U << 3;
+// Of a shared receive queue of XRC: the queue pair need not be the program's.
+inline constexpr std::uint8_t from_domain = 1U << 4;
 // The program's, in its own copy of the ring: the queue pair was destroyed, skip it.
 inline constexpr std::uint8_t dropped = 1U << 7;
 }  // namespace entry_flag

@@ -146,6 +146,19 @@ bool Engine::serve_management(std::uint32_t qp_number) {
   return true;
 }
 
+void Engine::remove_domain_queue(Picos now, std::uint32_t number) {
+  core_.now = now;
+  const std::uint32_t domain = DomainReceiver::remove(core_, number);
+  if (domain == 0) return;
+  // Whoever waits for memory of the queue's owner would wait for ever.
+  for (QueuePair* qp : core_.qps) {
+    if (qp == nullptr || qp->config.type != QpType::xrc_target || qp->config.domain != domain)
+      continue;
+    responder_.memory_ready(*qp);
+    congestion_.perform();
+  }
+}
+
 void Engine::restart_congestion(Picos now, std::uint32_t qp_number) {
   core_.now = now;
   QueuePair* qp = core_.find_qp(qp_number);

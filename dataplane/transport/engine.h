@@ -22,6 +22,7 @@
 #include "dataplane/transport/congestion/plugin_watch.h"
 #include "dataplane/transport/congestion/scheduler.h"
 #include "dataplane/transport/core/engine_core.h"
+#include "dataplane/transport/ends/domain_receiver.h"
 #include "dataplane/transport/ends/requester.h"
 #include "dataplane/transport/ends/responder.h"
 #include "dataplane/transport/engine_lookahead.h"
@@ -84,6 +85,12 @@ class Engine {
   // From now on peers know this datagram queue pair by number 1, besides its own. False when there
   // is none, or it is not for datagrams.
   bool serve_management(std::uint32_t qp_number);
+  // A shared receive queue that requests of XRC name by the number returned; 0: numbers have run
+  // out. It outlives its removal.
+  std::uint32_t add_domain_queue(const DomainQueue& queue) {
+    return core_.domain_queues.add(queue);
+  }
+  void remove_domain_queue(Picos now, std::uint32_t number);
   // The next message on this queue pair is a new flow: its congestion state starts afresh (per_qp
   // algorithms only; a channel shared with others keeps what it knows).
   void restart_congestion(Picos now, std::uint32_t qp_number);

@@ -97,6 +97,9 @@ void QpStatePart::to_rtr(QueuePair& qp) {
     return;
   }
   qp.header = wire::make_header_template(core_.flow_to(qp.path));
+  if (is_xrc(qp.config.type)) {
+    wire::use_xrc(qp.header, qp.config.type == QpType::xrc_initiator);
+  }
   qp.responder.responses = ResponseQueue(qp.config.max_dest_rd_atomic);
   congestion_.attach(qp, qp.path.ip, qp.path.mac);
   qp.state = QpState::rtr;

@@ -62,18 +62,18 @@ void ReceivePath::take(Packet* packet) {
     case wire::Operation::compare_swap:
     case wire::Operation::fetch_add:
       count_data(*qp, parsed, *packet);
-      if (parsed.properties.service != (qp->unreliable ? wire::Service::uc : wire::Service::rc))
-        break;
+      if (parsed.properties.service != qp->requests) break;
       responder_.on_request(*qp, parsed, packet);
       return;  // the responder has the packet
     case wire::Operation::read_response:
       count_data(*qp, parsed, *packet);
-      if (qp->unreliable) break;
+      if (parsed.properties.service != qp->responses) break;
       if (parsed.ecn == Ecn::ce) NotificationPoint::on_marked(core_, *qp);
       requester_.on_response(*qp, parsed, packet);
       return;
     case wire::Operation::atomic_acknowledge:
       grants_.count_unaccounted(packet->wire_bytes);
+      if (parsed.properties.service != qp->responses) break;
       ++core_.counters.acks_received;
       ++core_.counters.atomic_answers;
       requester_.on_response(*qp, parsed, packet);
@@ -90,7 +90,7 @@ void ReceivePath::take(Packet* packet) {
       return;
     case wire::Operation::xack: {
       grants_.count_unaccounted(packet->wire_bytes);
-      if (qp->unreliable) break;
+      if (qp->responses == wire::Service::none) break;
       wire::Xack xack;
       error = wire::parse_xack(wire::xack_body(packet->header_view(), parsed), xack);
       if (error != wire::ParseError::ok) {

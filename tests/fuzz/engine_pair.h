@@ -57,7 +57,7 @@ class MoodyMemory final : public transport::MemoryProvider {
 struct End {
   static constexpr std::uint64_t kBase = 0x1'0000;
   static constexpr std::size_t kBytes = 16'384;  // that the input may play with
-  static constexpr std::size_t kSlots = 4;       // RC, RC, UC, UD
+  static constexpr std::size_t kSlots = 4;       // RC, RC or XRC, UC, UD
 
   End(const PortInfo& info, PacketPool& pool, transport::EngineConfig config, unsigned index)
       : port(info, picos_from_nanos(500), pool, 0, Random(1, index)),
@@ -87,6 +87,8 @@ struct End {
   transport::CompletionQueue receive_cq{256};
   std::array<std::unique_ptr<transport::ReceiveQueue>, kSlots> receives;
   std::array<std::uint32_t, kSlots> qp{};
+  transport::ReceiveQueue domain_receives{16, transport::ReceiveSharing::shared, 4};
+  std::uint32_t srq = 0;  // number of these
   std::uint32_t handle = 0;
   bool touched = false;
 };
@@ -96,10 +98,12 @@ class EnginePair {
   static constexpr std::uint16_t kMtu = 1024;
   static constexpr std::uint32_t kQkey = 0x77;
 
-  // telemetry: switches record, and selective repeat returns the records. `unusual`: how the
-  // engines' configuration differs from the plain one.
+  static constexpr std::uint32_t kDomain = 1;
+
+  // telemetry: switches record, and selective repeat returns the records. xrc: slot 1 leads from an
+  // initiator to a target. `unusual`: how the engines' configuration differs from the plain one.
   template <class Configure>
-  EnginePair(cc::AlgorithmId algorithm, bool telemetry, Configure&& unusual) {
+  EnginePair(cc::AlgorithmId algorithm, bool telemetry, bool xrc, Configure&& unusual) : xrc_(xrc) {
     PortInfo info;
     info.link_rate = rate_from_gbps(100);
     info.payload_room = kMtu + 64;
@@ -120,6 +124,7 @@ class EnginePair {
     }
     ends[0]->port.join(ends[1]->port);
     ends[1]->port.join(ends[0]->port);
+    for (auto& end : ends) add_domain_queue(*end);
   }
   ~EnginePair() {
     for (auto& end : ends) end->weather.take_back();
@@ -129,14 +134,25 @@ class EnginePair {
 
   static wire::IpAddress ip_of(unsigned side) { return wire::IpAddress::v4(0x0A00'0001 + side); }
 
-  transport::QpConfig qp_config(unsigned side, std::size_t slot) {
+  bool is_xrc(std::size_t slot) const { return xrc_ && slot == 1; }
+  QpType type_of(unsigned side, std::size_t slot) const {
     constexpr QpType kTypes[] = {QpType::rc, QpType::rc, QpType::uc, QpType::ud};
+    if (is_xrc(slot)) return side == 0 ? QpType::xrc_initiator : QpType::xrc_target;
+    return kTypes[slot];
+  }
+  // It is there for a target, whether there is one or not.
+  void add_domain_queue(End& end) {
+    end.srq = end.engine.add_domain_queue({&end.domain_receives, &end.receive_cq, 0, kDomain});
+  }
+
+  transport::QpConfig qp_config(unsigned side, std::size_t slot) {
     transport::QpConfig config;
-    config.type = kTypes[slot];
+    config.type = type_of(side, slot);
+    config.domain = kDomain;
     config.qkey = kQkey;
     config.send_cq = &ends[side]->send_cq;
     config.receive_cq = &ends[side]->receive_cq;
-    config.receive_queue = ends[side]->receives[slot].get();
+    if (!is_xrc(slot)) config.receive_queue = ends[side]->receives[slot].get();
     config.send_queue_depth = 16;
     config.max_rd_atomic = config.max_dest_rd_atomic = 2;
     config.max_send_segments = 4;
@@ -209,6 +225,8 @@ class EnginePair {
   std::array<std::unique_ptr<End>, 2> ends;
 
  private:
+  bool xrc_;
+
   void poll(unsigned side) {
     End& end = *ends[side];
     end.touched = false;

@@ -52,6 +52,7 @@ class ForgedPackets {
     ext.atomic = {at_.address(), at_.key(at_.end()), in_.byte(), in_.byte()};
     ext.aeth = {static_cast<std::uint8_t>(in_.byte()), in_.byte()};
     ext.immediate = 5;
+    ext.xrc_srq = at_.end().srq + (flags & 2U);
     ext.invalidate_rkey = at_.key(at_.end());
     ext.deth = {in_.byte() % 8 == 0 ? 1 : EnginePair::kQkey, at_.other().qp[3]};
     const wire::HeaderTemplate header = header_to_here(flags & 0xE3U);

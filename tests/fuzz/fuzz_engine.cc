@@ -99,6 +99,7 @@ class Script {
     r.address_handle = at_.end().handle + (flags & 16U);
     r.target_qp_number = at_.other().qp[3];
     r.target_qkey = EnginePair::kQkey;
+    r.target_srq = at_.other().srq + (flags & 16U);
     std::array<Segment, 4> segments;
     std::array<std::byte, 64> inline_bytes{};
     if ((flags & 32U) != 0) {
@@ -128,7 +129,11 @@ class Script {
       r.segments = segments.data();
       r.segment_count = 2;
     }
-    at_.end().engine.post_receive(pair_.now, at_.qp(), r);
+    if (pair_.is_xrc(at_.slot)) {
+      at_.end().domain_receives.post(r);
+    } else {
+      at_.end().engine.post_receive(pair_.now, at_.qp(), r);
+    }
   }
 
   void set_switches() {
@@ -150,12 +155,11 @@ class Script {
     QpAttributes a;
     a.state = static_cast<QpState>(in_.byte() % 7);
     const QpState from = at_.end().engine.view().state_of(at_.qp());
-    constexpr QpType kTypes[] = {QpType::rc, QpType::rc, QpType::uc, QpType::ud};
-    std::uint32_t mask =
-        qp_attribute::state | transition_rule(kTypes[at_.slot], from, a.state).required;
+    const QpType type = pair_.type_of(at_.side, at_.slot);
+    std::uint32_t mask = qp_attribute::state | transition_rule(type, from, a.state).required;
     const std::uint8_t extra = in_.byte();
     if ((extra & 1U) != 0) mask ^= 1U << (in_.byte() % qp_attribute::kCount);
-    if ((extra & 2U) != 0) mask |= transition_rule(kTypes[at_.slot], from, a.state).optional;
+    if ((extra & 2U) != 0) mask |= transition_rule(type, from, a.state).optional;
     a.notify_drained = (extra & 4U) != 0;
     a.access = in_.byte() & access::remote;
     a.qkey = EnginePair::kQkey;
@@ -198,6 +202,10 @@ class Script {
       key = regions.add_provided(End::kBase, End::kBytes, at_.end().moody, End::kAll);
     }
     if ((b & 2U) != 0) regions.invalidate(key, 0, 0);
+    if ((b & 4U) == 0 || !pair_.is_xrc(at_.slot)) return;
+    at_.end().engine.remove_domain_queue(pair_.now, at_.end().srq);
+    pair_.add_domain_queue(at_.end());
+    at_.end().touched = true;
   }
 
   void change_handle() {
@@ -268,7 +276,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       {AlgorithmId::hpcc, AlgorithmId::powertcp, AlgorithmId::hpcc, AlgorithmId::powertcp},
       {AlgorithmId::nscc, AlgorithmId::sird, AlgorithmId::homa, AlgorithmId::swift}};
   const bool telemetry = how >> 6 == 2;
-  fuzz::EnginePair pair(kAlgorithms[how >> 6][how & 3U], telemetry,
+  const bool xrc = (how & 48U) == 32;
+  fuzz::EnginePair pair(kAlgorithms[how >> 6][how & 3U], telemetry, xrc,
                         [&](transport::EngineConfig& config) {
                           config.check_invariants = !forge;
                           config.ack_every = (how & 8U) != 0 ? 4 : 1;

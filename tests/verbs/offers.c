@@ -326,25 +326,6 @@ static void refused(void) {
   struct ibv_counters_init_attr counters = {0};
   REFUSED(ibv_create_counters(device, &counters), EOPNOTSUPP);
 
-  /* XRC. */
-  NEED((plain->device_cap_flags & IBV_DEVICE_XRC) == 0);
-  struct ibv_xrcd_init_attr domain = {.fd = -1, .oflags = 0100 /* O_CREAT */};
-  domain.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-  REFUSED(ibv_open_xrcd(device, &domain), EOPNOTSUPP);
-  struct ibv_srq_init_attr_ex srq = {.attr = {.max_wr = 1, .max_sge = 1}, .srq_type = IBV_SRQT_XRC};
-  srq.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
-                  IBV_SRQ_INIT_ATTR_CQ;
-  srq.pd = ends[0].pd;
-  srq.cq = cq;
-  REFUSED(ibv_create_srq_ex(device, &srq), EOPNOTSUPP);
-  attr.qp_type = IBV_QPT_XRC_SEND;
-  REFUSED(ibv_create_qp(ends[0].pd, &attr), EOPNOTSUPP);
-  struct ibv_qp_init_attr_ex extended = {.qp_type = IBV_QPT_XRC_RECV};
-  extended.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-  REFUSED(ibv_create_qp_ex(device, &extended), EOPNOTSUPP);
-  struct ibv_qp_open_attr open = {.qp_num = 1, .qp_type = IBV_QPT_XRC_RECV};
-  REFUSED(ibv_open_qp(device, &open), EOPNOTSUPP);
-
   /* A second port, multicast, more of a queue pair. */
   struct ibv_port_attr port;
   NEED(plain->phys_port_cnt == 1 && ibv_query_port(device, 2, &port) == EINVAL);

@@ -2,9 +2,9 @@
 """What the devices offer and refuse beside the everyday calls, the files that tools read, and a NIC
 that is taken away.
 
-  offers_test.py OFFERS REMOVAL PACELINE PACELINE-DATAPLANE [PART OF A CASE'S NAME]
+  offers_test.py OFFERS REMOVAL XRC PACELINE PACELINE-DATAPLANE [PART OF A CASE'S NAME]
 
-OFFERS and REMOVAL are offers.c and removal.c.
+OFFERS, REMOVAL and XRC are offers.c, removal.c and xrc.c.
 """
 
 import os
@@ -34,6 +34,14 @@ def offers(program, case, *options):
         text = run_alone(testbed, testbed.on(None, [program, case], *options), seconds=60)
         expect(f"{case} passed" in text, text)
     return " ".join([case, *options]), run
+
+
+def xrc(program, case):
+    def run(testbed):
+        options = [os.path.join(testbed.folder, "domain")] if case == "shared" else []
+        text = run_alone(testbed, testbed.on(None, [program, case, *options]), seconds=60)
+        expect(f"{case} passed" in text, text)
+    return f"xrc {case}", run
 
 
 def shell(testbed, line, *arguments):
@@ -163,17 +171,18 @@ def removal(program):
 
 
 def main():
-    if len(sys.argv) < 5:
+    if len(sys.argv) < 6:
         sys.exit(__doc__)
-    program, remover, paceline, dataplane = sys.argv[1:5]
-    only = sys.argv[5] if len(sys.argv) > 5 else None
+    program, remover, domains, paceline, dataplane = sys.argv[1:6]
+    only = sys.argv[6] if len(sys.argv) > 6 else None
     failed = 0
     for sets, table in (
             ((), [offers(program, "newer"), offers(program, "order"),
                   offers(program, "order", "--reorder"), offers(program, "srq-resize"),
                   offers(program, "refused"), offers(program, "probes"),
+                  xrc(domains, "one"), xrc(domains, "shared"),
                   ("counters", counters_are_live), ("files", files), ("tools", tools)]),
-            (("fabric.loss=0.02",), [("losses", counters_of_losses)]),
+            (("fabric.loss=0.02",), [xrc(domains, "one"), ("losses", counters_of_losses)]),
             ((), [removal(remover)])):
         with Testbed(paceline, dataplane, sets=sets) as testbed:
             say(f"offers {' '.join(sets)}".strip())

@@ -5,7 +5,7 @@ import sys
 from programs import Failed, run_alone, run_pair, take_port
 
 NEEDS = ("ibv_devices", "ibv_devinfo", "ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong",
-         "ibv_srq_pingpong")
+         "ibv_srq_pingpong", "ibv_xsrq_pingpong")
 
 
 def expect(text, *wanted):
@@ -49,6 +49,20 @@ def pingpong(program, *options, how=()):
     return " ".join((*how, program, *options)), run
 
 
+def xrc_pingpong(*options):
+    """It counts no bytes, and does not look at them."""
+    program = "ibv_xsrq_pingpong"
+
+    def run(testbed):
+        port = take_port()
+        common = [program, "-p", str(port), "-n", "300", *options]
+        texts = run_pair(testbed, testbed.on("h1", common), testbed.on("h0", common + ["127.0.0.1"]), port)
+        for text in texts:
+            expect(text, "SRQN", "success")
+        return texts[1].strip().splitlines()[-1]
+    return " ".join((program, *options)), run
+
+
 # Without -g the ends name each other by local identifiers; by GID index 0 is IPv4 and 1 IPv6.
 CASES = [
     ("ibv_devices", devices), ("ibv_devinfo -v", information),
@@ -67,4 +81,5 @@ CASES = [
     pingpong("ibv_ud_pingpong", "-g", "1", "-c"),
     pingpong("ibv_srq_pingpong"), pingpong("ibv_srq_pingpong", "-g", "0", "-e"),
     pingpong("ibv_srq_pingpong", "-g", "1", "-q", "4", "-c"),
+    xrc_pingpong(), xrc_pingpong("-g", "0", "-e"), xrc_pingpong("-g", "1"),
 ]

@@ -134,10 +134,11 @@ class Captures(unittest.TestCase):
             payload = (int(packet["ip.len"]) - 44 - MISJUDGED[packet["opcode"]]
                        - int(packet["infiniband.bth.padcnt"]))
             self.assertLess(payload, MISJUDGED_BELOW, packet)
-        # tshark reads the opcodes that we wrote: all of RC but the reserved one, SEND and WRITE of
-        # UC, SEND of UD, CNP.
+        # tshark reads the opcodes that we wrote: all of RC and XRC but the reserved one, SEND and
+        # WRITE of UC, SEND of UD, CNP.
         theirs = collections.Counter(p["opcode"] for p in packets)
-        every = set(range(0x15)) | {0x16, 0x17} | set(range(0x20, 0x2C)) | {0x64, 0x65, 0x81}
+        reliable = set(range(0x15)) | {0x16, 0x17}
+        every = reliable | {0xA0 + x for x in reliable} | set(range(0x20, 0x2C)) | {0x64, 0x65, 0x81}
         self.assertEqual(set(theirs), every)
         self.assertEqual(sorted(theirs.values()), sorted(mine.values()))
         # Acknowledgements, RNR NAKs and NAKs.

@@ -14,7 +14,7 @@ namespace paceline::tools {
 
 namespace {
 
-constexpr std::array<const char*, 3> kTypeNames{"RC", "UC", "UD"};
+constexpr std::array<const char*, 5> kTypeNames{"RC", "UC", "UD", "XRC_INI", "XRC_TGT"};
 constexpr std::array<const char*, 7> kStateNames{"RESET", "INIT", "RTR", "RTS",
                                                  "SQD",   "SQE",  "ERR"};
 

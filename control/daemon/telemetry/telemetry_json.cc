@@ -10,7 +10,7 @@ namespace paceline::daemon {
 namespace {
 
 // transport::QpType and QpState in their order; a room that this one does not include.
-constexpr std::array<std::string_view, 3> kTypes{"RC", "UC", "UD"};
+constexpr std::array<std::string_view, 5> kTypes{"RC", "UC", "UD", "XRC_INI", "XRC_TGT"};
 constexpr std::array<std::string_view, 7> kStates{"reset", "init", "rtr",  "rts",
                                                   "sqd",   "sqe",  "error"};
 constexpr std::uint64_t kNone = ~std::uint64_t{0};

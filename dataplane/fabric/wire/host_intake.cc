@@ -105,12 +105,13 @@ void HostIntake::prepare_for(Packet& packet, std::uint8_t traffic_class, std::ui
 // In which class switches queue a packet, where that is not the one in which its host sent it.
 std::uint8_t HostIntake::class_in_switches(const Packet& packet) const {
   if (packet.traffic_class != kControlClass || packet.bth_offset == 0) return packet.traffic_class;
-  switch (static_cast<wire::Opcode>(packet.header[packet.bth_offset])) {
-    case wire::Opcode::rc_acknowledge:
-    case wire::Opcode::rc_atomic_acknowledge:
-    case wire::Opcode::xack:
+  const auto opcode = static_cast<wire::Opcode>(packet.header[packet.bth_offset]);
+  switch (wire::properties(opcode).operation) {
+    case wire::Operation::acknowledge:
+    case wire::Operation::atomic_acknowledge:
+    case wire::Operation::xack:
       return spec_.ack_class;
-    case wire::Opcode::cnp:
+    case wire::Operation::cnp:
       return spec_.cnp_class;
     default:
       return packet.traffic_class;

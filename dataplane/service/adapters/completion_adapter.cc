@@ -12,6 +12,7 @@
 #include "dataplane/service/adapters/entry_values.h"
 #include "dataplane/service/adapters/notifier.h"
 #include "dataplane/service/adapters/pair_adapter.h"
+#include "dataplane/service/adapters/receive_adapter.h"
 
 namespace paceline::service {
 
@@ -92,6 +93,10 @@ bool CompletionAdapter::drain(const PairTable& pairs) {
   bool any = false;
   for (std::size_t n = 0; (n = queue_->poll(burst)) != 0;) {
     for (std::size_t i = 0; i < n; ++i) {
+      if (burst[i].srq_number != 0) [[unlikely]] {
+        any |= write_from_domain(burst[i]);
+        continue;
+      }
       PairAdapter* const pair = pairs.find(burst[i].qp_number);
       if (pair == nullptr) continue;  // destroyed since: nobody waits for it
       if (!is_receive(burst[i].opcode)) pair->count_end(burst[i]);
@@ -100,6 +105,17 @@ bool CompletionAdapter::drain(const PairTable& pairs) {
   }
   if (any) publish();
   return true;
+}
+
+bool CompletionAdapter::write_from_domain(const transport::Completion& completion) {
+  const auto at =
+      std::find_if(domain_receives_.begin(), domain_receives_.end(),
+                   [&](const SharedReceives* r) { return r->number() == completion.srq_number; });
+  if (at == domain_receives_.end()) return false;
+  attach::CompletionEntry entry = entry_from(completion);
+  entry.flags |= attach::entry_flag::from_domain;
+  (*at)->tell_taken();
+  return write(entry);
 }
 
 void CompletionAdapter::push(const PairTable& pairs, const attach::CompletionEntry& entry) {

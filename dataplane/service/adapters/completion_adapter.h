@@ -13,6 +13,7 @@
 namespace paceline::service {
 
 class PairAdapter;
+class SharedReceives;
 
 // Queue pairs by their number; nullptr: none.
 class PairTable {
@@ -44,6 +45,9 @@ class CompletionAdapter {
   bool idle() const { return queue_->empty() && !event_owed_; }
   // Hands over what the engine has completed. True when there was anything.
   bool drain(const PairTable& pairs);
+  // A shared receive queue of XRC completes here, by whatever queue pair; while it is so.
+  void serve(SharedReceives& receives) { domain_receives_.push_back(&receives); }
+  void leave(SharedReceives& receives) { std::erase(domain_receives_, &receives); }
   // One entry of the service's own making; what the engine has completed comes first.
   void push(const PairTable& pairs, const attach::CompletionEntry& entry);
 
@@ -65,6 +69,8 @@ class CompletionAdapter {
   }
   attach::CompletionEntry* entry_at(std::uint32_t index) const;
   bool write(const attach::CompletionEntry& entry);
+  // A receive of XRC. False: its queue is gone.
+  bool write_from_domain(const transport::Completion& completion);
   // Makes the tail visible and wakes threads that asked for it.
   void publish();
   void tell();
@@ -75,6 +81,7 @@ class CompletionAdapter {
   int channel_;
   std::uint64_t cookie_;
   std::unique_ptr<transport::CompletionQueue> queue_;
+  std::vector<SharedReceives*> domain_receives_;
   std::uint32_t tail_ = 0;
   bool solicited_ = false;   // among the entries written since the last publish
   bool event_owed_ = false;  // it did not fit into the channel

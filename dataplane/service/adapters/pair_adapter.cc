@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "dataplane/service/adapters/entry_values.h"
+#include "dataplane/service/adapters/notifier.h"
 #include "dataplane/service/limits/service_limits.h"
 
 namespace paceline::service {
@@ -40,10 +41,21 @@ transport::WorkRequest request_from(const attach::SendSlot& slot, transport::Wor
   request.address_handle = slot.address_handle;
   request.target_qp_number = slot.target_qp;
   request.target_qkey = slot.target_qkey;
+  request.target_srq = slot.target_srq;
   return request;
 }
 
 }  // namespace
+
+void PairAdapter::notify(std::uint32_t event) const {
+  if (!is_target()) write_notice(s_.notices, {event, s_.handle});
+  for (const Listener& listener : listeners_)
+    write_notice(listener.notices, {event, listener.handle});
+}
+
+void PairAdapter::remove_listener(int notices, std::uint32_t handle) {
+  std::erase(listeners_, Listener{notices, handle});
+}
 
 Pumped PairAdapter::pump(Picos now, std::uint32_t budget) {
   Pumped pumped;
@@ -77,6 +89,7 @@ Pumped PairAdapter::pump(Picos now, std::uint32_t budget) {
 
 void PairAdapter::forget() {
   count_lost();
+  if (is_target()) return;
   s_.send.skip_all();
   if (s_.receives != nullptr) s_.receives->forget();
 }

@@ -56,10 +56,17 @@ class PairAdapter {
   static std::size_t bytes_for(const attach::WorkQueueShape& send) {
     return send.slots * sizeof(telemetry::MessageBegun);
   }
+  // Tells its program of an event, a number of enum ibv_event_type; with a target of XRC, all
+  // programs that have it.
+  void notify(std::uint32_t event) const;
+  void add_listener(int notices, std::uint32_t handle) { listeners_.push_back({notices, handle}); }
+  void remove_listener(int notices, std::uint32_t handle);
   std::uint32_t handle() const { return s_.handle; }
-  int notices() const { return s_.notices; }
   std::uint32_t user() const { return s_.user; }
   std::uint32_t pid() const { return s_.pid; }
+
+  // Has no queues of its own: a target of XRC.
+  bool is_target() const { return s_.type == transport::QpType::xrc_target; }
 
   // Takes up to `budget` messages (receive requests count as none).
   Pumped pump(Picos now, std::uint32_t budget);
@@ -98,7 +105,15 @@ class PairAdapter {
   void count_begin(Picos now, std::uint32_t index, const transport::WorkRequest& request);
   std::uint8_t cluster_of(const transport::WorkRequest& request) const;
 
+  struct Listener {
+    int notices;
+    std::uint32_t handle;
+
+    friend bool operator==(const Listener&, const Listener&) = default;
+  };
+
   Setup s_;
+  std::vector<Listener> listeners_;             // of a target of XRC
   std::vector<telemetry::MessageBegun> begun_;  // by slot of the send queue
   std::uint32_t oldest_ = 0;                    // request that is not known to have ended
   bool failed_ = false;                         // its shared queues make no sense any more

@@ -45,6 +45,9 @@ class SharedReceives {
 
   transport::ReceiveQueue& queue() { return queue_; }
   std::uint32_t handle() const { return handle_; }
+  // Of XRC: the number that requests name it by.
+  void set_number(std::uint32_t number) { number_ = number; }
+  std::uint32_t number() const { return number_; }
 
   // Takes what the program has posted; true when there was anything. A queue that makes no sense
   // is left alone from then on (broken()).
@@ -68,6 +71,7 @@ class SharedReceives {
 
  private:
   std::uint32_t handle_;
+  std::uint32_t number_ = 0;
   WorkQueueView view_;
   transport::ReceiveQueue queue_;
   std::uint32_t limit_ = 0;

@@ -16,6 +16,7 @@
 #include "dataplane/service/adapters/receive_adapter.h"
 #include "dataplane/service/limits/tenant.h"
 #include "dataplane/service/memory/tenant_memory.h"
+#include "dataplane/service/workers/domain_book.h"
 
 namespace paceline::service {
 
@@ -44,11 +45,20 @@ struct CompletionObject {
   std::uint32_t uses = 0;
 };
 
+// As a session has it.
+struct DomainObject {
+  std::shared_ptr<Domain> domain;
+  std::uint32_t uses = 0;
+};
+
 struct SharedReceiveObject {
   QueueShare share;
   attach::SharedMemory memory;
   std::unique_ptr<SharedReceives> receives;
   ProtectionDomain* pd = nullptr;
+  DomainObject* domain = nullptr;  // of XRC; then with `cq` and `number`
+  CompletionObject* cq = nullptr;
+  std::uint32_t number = 0;
   std::uint32_t bell = 0;
   std::uint32_t requests = 0;
   std::uint32_t segments = 0;
@@ -59,7 +69,8 @@ struct PairObject {
   QueueShare share;
   attach::SharedMemory memory;
   std::unique_ptr<OwnReceives> receives;
-  std::unique_ptr<PairAdapter> adapter;
+  std::shared_ptr<PairAdapter> adapter;  // a target of XRC: of all sessions that have opened it
+  DomainObject* domain = nullptr;        // likewise; it has nothing of what follows, but a type
   ProtectionDomain* pd = nullptr;
   CompletionObject* send_cq = nullptr;
   CompletionObject* receive_cq = nullptr;

@@ -24,6 +24,10 @@ std::optional<transport::QpType> pair_type(attach::PairType type) {
       return transport::QpType::uc;
     case attach::PairType::ud:
       return transport::QpType::ud;
+    case attach::PairType::xrc_send:
+      return transport::QpType::xrc_initiator;
+    case attach::PairType::xrc_receive:
+      return transport::QpType::xrc_target;
   }
   return std::nullopt;
 }
@@ -50,32 +54,63 @@ Status check_sizes(const attach::CreateQpRequest& r, const ObjectLimits& limits)
 
 }  // namespace
 
+Status PairRequests::find_queues(const attach::CreateQpRequest& r, PairObject& pair) {
+  pair.pd = state_.pds.find(r.pd);
+  if (pair.pd == nullptr) return nothing_called("protection domain", r.pd);
+  pair.send_cq = state_.queues.find(r.send_cq);
+  if (pair.send_cq == nullptr) return nothing_called("completion queue", r.send_cq);
+  if (r.type == attach::PairType::xrc_send) return {};  // it receives nothing
+  pair.receive_cq = state_.queues.find(r.receive_cq);
+  if (pair.receive_cq == nullptr) return nothing_called("completion queue", r.receive_cq);
+  if (r.srq == 0) return {};
+  pair.srq = state_.srqs.find(r.srq);
+  if (pair.srq == nullptr) return nothing_called("shared receive queue", r.srq);
+  if (pair.srq->pd != pair.pd) return {EINVAL, "the shared receive queue is of another pd"};
+  if (pair.srq->domain != nullptr) return {EINVAL, "the shared receive queue is of an XRC domain"};
+  if (r.type == attach::PairType::uc) return {EINVAL, "UC has receive queues of its own only"};
+  return {};
+}
+
+// `join` adds what a queue pair of its kind needs besides; it may throw.
+template <class Join>
+Status PairRequests::make_in_engine(PairObject& pair, const transport::QpConfig& config,
+                                    Join join) {
+  std::uint32_t number = 0;
+  const bool ran = state_.on_worker([&](Picos now) {
+    number = state_.engine().create_qp(config);
+    if (number == 0) return;
+    PairTable& pairs = state_.worker().pairs(state_.place.nic);
+    Undo not_known([&] {
+      pairs.remove(number);
+      state_.engine().destroy_qp(now, number);
+    });
+    pair.adapter->set_number(number);
+    pairs.add(number, pair.adapter.get());
+    join(number);
+    not_known.keep();
+  });
+  if (!ran) return worker_gone();
+  if (number == 0) return {ENOMEM, "queue pair numbers have run out"};
+  return {};
+}
+
 Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateQpRequest>();
   const auto type = pair_type(r.type);
-  if (!type) return {EOPNOTSUPP, "qp_type: RC, UC and UD are offered"};
+  if (!type) return {EOPNOTSUPP, "qp_type: RC, UC, UD and XRC are offered"};
+  if (*type == transport::QpType::xrc_target) return create_target(r, reply);
   if (Status v = check_sizes(r, state_.service.settings().limits); v.error != 0) return v;
   PairObject making;
   making.type = r.type;
-  making.pd = state_.pds.find(r.pd);
-  if (making.pd == nullptr) return nothing_called("protection domain", r.pd);
-  making.send_cq = state_.queues.find(r.send_cq);
-  if (making.send_cq == nullptr) return nothing_called("completion queue", r.send_cq);
-  making.receive_cq = state_.queues.find(r.receive_cq);
-  if (making.receive_cq == nullptr) return nothing_called("completion queue", r.receive_cq);
-  if (r.srq != 0) {
-    making.srq = state_.srqs.find(r.srq);
-    if (making.srq == nullptr) return nothing_called("shared receive queue", r.srq);
-    if (making.srq->pd != making.pd) return {EINVAL, "the shared receive queue is of another pd"};
-    if (*type == transport::QpType::uc) return {EINVAL, "UC has receive queues of its own only"};
-  }
+  if (Status v = find_queues(r, making); v.error != 0) return v;
+  const bool receives = making.receive_cq != nullptr && making.srq == nullptr;  // by itself
   const std::uint32_t send_segments = std::max(1U, r.send_segments);
   const std::uint32_t receive_segments = std::max(1U, r.receive_segments);
   const attach::WorkQueueShape send =
       attach::send_queue_shape(std::max(1U, r.send_requests), send_segments, r.inline_bytes);
   attach::WorkQueueShape receive{};
   std::size_t bytes = send.bytes();
-  if (making.srq == nullptr) {
+  if (receives) {
     receive = attach::receive_queue_shape(std::max(1U, r.receive_requests), receive_segments);
     bytes += receive.bytes();
   }
@@ -103,7 +138,7 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   if (!pair.memory.make("paceline-qp", bytes)) return {ENOMEM, "shared memory"};
   std::byte* const at = pair.memory.data();
   new (at) attach::WorkQueueHeader;
-  if (pair.srq == nullptr) {
+  if (receives) {
     new (at + send.bytes()) attach::WorkQueueHeader;
     pair.receives =
         std::make_unique<OwnReceives>(WorkQueueView(at + send.bytes(), receive), receive_segments);
@@ -116,7 +151,7 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   setup.max_segments = send_segments;
   setup.max_inline = r.inline_bytes;
   setup.send_cq = pair.send_cq->adapter.get();
-  setup.receive_cq = pair.receive_cq->adapter.get();
+  setup.receive_cq = pair.receive_cq == nullptr ? nullptr : pair.receive_cq->adapter.get();
   setup.send = WorkQueueView(at, send);
   setup.receives = pair.receives.get();
   setup.shared = pair.srq == nullptr ? nullptr : pair.srq->receives.get();
@@ -124,47 +159,35 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   setup.meter = &state_.worker().meter(state_.place.nic);
   setup.user = state_.peer.user;
   setup.pid = static_cast<std::uint32_t>(state_.peer.pid);
-  pair.adapter = std::make_unique<PairAdapter>(setup);
+  pair.adapter = std::make_shared<PairAdapter>(setup);
 
   config.send_cq = &pair.send_cq->adapter->queue();
-  config.receive_cq = &pair.receive_cq->adapter->queue();
-  config.receive_queue =
-      pair.srq == nullptr ? &pair.receives->queue() : &pair.srq->receives->queue();
+  if (pair.receive_cq != nullptr) {
+    config.receive_cq = &pair.receive_cq->adapter->queue();
+    config.receive_queue = receives ? &pair.receives->queue() : &pair.srq->receives->queue();
+  }
   attach::CreateQpReply answer;
   reply.make_room(sizeof answer);
-  std::uint32_t number = 0;
-  const bool ran = state_.on_worker([&](Picos now) {
-    number = state_.engine().create_qp(config);
-    if (number == 0) return;
-    PairTable& pairs = state_.worker().pairs(state_.place.nic);
-    Undo not_known([&] {
-      pairs.remove(number);
-      state_.engine().destroy_qp(now, number);
-    });
-    pair.adapter->set_number(number);
-    pairs.add(number, pair.adapter.get());
-    state_.worker_session->add(*pair.adapter, *bell);
-    not_known.keep();
-  });
-  if (!ran) return worker_gone();
-  if (number == 0) return {ENOMEM, "queue pair numbers have run out"};
+  const Status made = make_in_engine(
+      pair, config, [&](std::uint32_t) { state_.worker_session->add(*pair.adapter, *bell); });
+  if (made.error != 0) return made;
   no_pair.keep();
   not_counted.keep();
   no_bell.keep();
   ++pair.pd->uses;
   ++pair.send_cq->uses;
-  ++pair.receive_cq->uses;
+  if (pair.receive_cq != nullptr) ++pair.receive_cq->uses;
   if (pair.srq != nullptr) ++pair.srq->uses;
   pair.values.handle = handle;
 
   answer.handle = handle;
-  answer.qp_number = number;
+  answer.qp_number = pair.adapter->number();
   answer.doorbell = *bell;
   answer.send_slots = answer.send_requests = send.slots;
   answer.send_stride = send.stride;
   answer.send_segments = send_segments;
   answer.inline_bytes = r.inline_bytes;
-  if (pair.srq == nullptr) {
+  if (receives) {
     answer.receive_slots = answer.receive_requests = receive.slots;
     answer.receive_stride = receive.stride;
     answer.receive_offset = static_cast<std::uint32_t>(send.bytes());
@@ -172,6 +195,83 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   }
   reply.put(answer);
   reply.descriptors.assign(1, pair.memory.descriptor());
+  return {};
+}
+
+Status PairRequests::create_target(const attach::CreateQpRequest& r, Reply& reply) {
+  PairObject making;
+  making.type = r.type;
+  making.domain = state_.domains.find(r.domain);
+  if (making.domain == nullptr) return nothing_called("XRC domain", r.domain);
+  transport::QpConfig config;
+  config.type = transport::QpType::xrc_target;
+  config.domain = making.domain->domain->number;
+  config.access = 0;
+  config.send_queue_depth = 1;
+  if (!making.share.bytes.take(state_.tenant.queue_bytes, transport::queue_pair_bytes(config))) {
+    return out_of_queue_memory(state_.tenant.queue_bytes);
+  }
+  if (!state_.tenant.queue_pairs.take()) return over_quota("queue pairs");
+  Undo not_counted([&] { state_.tenant.queue_pairs.give(); });
+  const std::uint32_t handle = state_.pairs.next();
+  PairAdapter::Setup setup;
+  setup.engine = &state_.engine();
+  setup.handle = handle;
+  setup.type = config.type;
+  setup.user = state_.peer.user;
+  setup.pid = static_cast<std::uint32_t>(state_.peer.pid);
+  making.adapter = std::make_shared<PairAdapter>(setup);
+  making.values.handle = handle;
+  PairObject& pair = state_.pairs.insert(handle, std::move(making));
+  Undo no_pair([&] { state_.pairs.erase(handle); });
+  reply.make_room(sizeof(attach::CreateQpReply));
+  auto& targets = pair.domain->domain->targets;
+  std::erase_if(targets, [](const auto& entry) { return entry.second.expired(); });
+  const Status made = make_in_engine(pair, config, [&](std::uint32_t number) {
+    pair.adapter->add_listener(state_.notices.writing.get(), handle);
+    targets[number] = pair.adapter;
+  });
+  if (made.error != 0) return made;
+  no_pair.keep();
+  not_counted.keep();
+  ++pair.domain->uses;
+  attach::CreateQpReply answer;
+  answer.handle = handle;
+  answer.qp_number = pair.adapter->number();
+  reply.put(answer);
+  return {};
+}
+
+Status PairRequests::open_qp(const attach::Message& request, Reply& reply) {
+  const auto r = request.as<attach::OpenQpRequest>();
+  PairObject making;
+  making.type = attach::PairType::xrc_receive;
+  making.domain = state_.domains.find(r.domain);
+  if (making.domain == nullptr) return nothing_called("XRC domain", r.domain);
+  const auto& targets = making.domain->domain->targets;
+  if (const auto at = targets.find(r.qp_number); at != targets.end()) {
+    making.adapter = at->second.lock();
+  }
+  if (making.adapter == nullptr) {
+    return nothing_called("XRC queue pair for receiving with the number", r.qp_number);
+  }
+  if (!state_.tenant.queue_pairs.take()) return over_quota("queue pairs");
+  Undo not_counted([&] { state_.tenant.queue_pairs.give(); });
+  const std::uint32_t handle = state_.pairs.next();
+  making.values.handle = handle;
+  reply.make_room(sizeof(attach::CreateQpReply));
+  PairObject& pair = state_.pairs.insert(handle, std::move(making));
+  Undo no_pair([&] { state_.pairs.erase(handle); });
+  const bool ran = state_.on_worker(
+      [&](Picos) { pair.adapter->add_listener(state_.notices.writing.get(), handle); });
+  if (!ran) return worker_gone();
+  no_pair.keep();
+  not_counted.keep();
+  ++pair.domain->uses;
+  attach::CreateQpReply answer;
+  answer.handle = handle;
+  answer.qp_number = r.qp_number;
+  reply.put(answer);
   return {};
 }
 
@@ -251,7 +351,7 @@ Status PairRequests::modify_qp(const attach::Message& request) {
     if (change->limit_rate) {
       state_.engine().limit_rate(now, pair->adapter->number(), rate_of(asked.rate_limit_kbps), 0);
     }
-    state_.worker_session->retry(pair->bell);
+    if (pair->domain == nullptr) state_.worker_session->retry(pair->bell);
   });
   if (!ran) return worker_gone();
   if (!result.ok()) {
@@ -276,13 +376,29 @@ Status PairRequests::query_qp(const attach::Message& request, Reply& reply) {
 
 bool PairRequests::sending(const PairObject& pair) {
   bool any = false;
-  if (pair.type == attach::PairType::rc) return false;
+  if (pair.type != attach::PairType::uc && pair.type != attach::PairType::ud) return false;
   state_.on_worker([&](Picos) { any = pair.adapter->unfinished_sends() != 0; });
   return any;
 }
 
+void PairRequests::leave_target(SessionState& state, Picos now, PairObject& pair, bool abandoned) {
+  const std::uint32_t number = pair.adapter->number();
+  pair.adapter->remove_listener(state.notices.writing.get(), pair.values.handle);
+  if (pair.adapter.use_count() == 1) {
+    abandoned ? state.engine().abandon_qp(now, number) : state.engine().destroy_qp(now, number);
+    state.worker().pairs(state.place.nic).remove(number);
+    state.memory->forget(number);
+  }
+  pair.adapter.reset();
+}
+
 // Afterwards the worker has no reference to it, and no object counts it.
 void PairRequests::release(PairObject& pair) {
+  if (pair.domain != nullptr) {
+    state_.on_worker([&](Picos now) { leave_target(state_, now, pair, false); });
+    --pair.domain->uses;
+    return;
+  }
   state_.on_worker([&](Picos now) {
     state_.worker_session->remove(*pair.adapter, pair.bell);
     state_.engine().destroy_qp(now, pair.adapter->number());
@@ -295,7 +411,7 @@ void PairRequests::release(PairObject& pair) {
   state_.give_bell(pair.bell);
   --pair.pd->uses;
   --pair.send_cq->uses;
-  --pair.receive_cq->uses;
+  if (pair.receive_cq != nullptr) --pair.receive_cq->uses;
   if (pair.srq != nullptr) --pair.srq->uses;
 }
 

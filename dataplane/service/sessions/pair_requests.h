@@ -14,19 +14,27 @@ class PairRequests {
   explicit PairRequests(SessionState& state) : state_(state) {}
 
   Status create_qp(const attach::Message& request, Reply& reply);
+  // A target of XRC that another session, or this one, has made.
+  Status open_qp(const attach::Message& request, Reply& reply);
   Status modify_qp(const attach::Message& request);
   Status query_qp(const attach::Message& request, Reply& reply);
   Status destroy_qp(const attach::Message& request, Reply& reply);
   Status limit_rate(const attach::Message& request);
   Status create_ah(const attach::Message& request, Reply& reply);
   Status destroy_ah(const attach::Message& request);
+  // On the worker: the session has the target of XRC no more; with the last one it goes.
+  static void leave_target(SessionState& state, Picos now, PairObject& pair, bool abandoned);
 
  private:
+  Status create_target(const attach::CreateQpRequest& request, Reply& reply);
   Status path_of(const attach::AddressVector& from, std::uint32_t local_qp, std::uint32_t remote_qp,
                  transport::QpPath& path) const;
   // Of an unreliable one: something is posted that is not sent.
   bool sending(const PairObject& pair);
   Status destroy_sent(std::uint32_t handle, int looks, Reply& reply);
+  template <class Join>
+  Status make_in_engine(PairObject& pair, const transport::QpConfig& config, Join join);
+  Status find_queues(const attach::CreateQpRequest& request, PairObject& pair);
   void release(PairObject& pair);
 
   SessionState& state_;

@@ -107,6 +107,72 @@ Status QueueRequests::destroy_cq(const attach::Message& request) {
   return {};
 }
 
+Status QueueRequests::open_domain(const attach::Message& request, Reply& reply) {
+  const auto r = request.as<attach::OpenDomainRequest>();
+  const auto asks = [&](std::uint32_t flag) { return (r.flags & flag) != 0; };
+  const DomainBook::File file{state_.peer.user, state_.place.worker, state_.place.nic, r.device,
+                              r.inode};
+  DomainBook& book = state_.service.domains();
+  DomainObject object;
+  if (asks(attach::domain_flag::file)) {
+    object.domain = book.find(file);
+    if (object.domain != nullptr && asks(attach::domain_flag::exclusive)) {
+      return {EINVAL, "O_EXCL: the file has a domain"};
+    }
+    if (object.domain == nullptr && !asks(attach::domain_flag::create)) {
+      return {EAGAIN, "the file has no domain, and O_CREAT is not given"};
+    }
+  }
+  if (!state_.tenant.protection_domains.take()) return over_quota("protection domains");
+  if (object.domain == nullptr) {
+    object.domain = asks(attach::domain_flag::file) ? book.make(file) : book.make();
+  }
+  const std::uint32_t handle = state_.domains.next();
+  state_.domains.insert(handle, std::move(object));
+  reply.put(attach::HandleBody{handle, 0});
+  return {};
+}
+
+Status QueueRequests::close_domain(const attach::Message& request) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  const DomainObject* const domain = state_.domains.find(handle);
+  if (domain == nullptr) return nothing_called("XRC domain", handle);
+  if (domain->uses != 0) return {EBUSY, "the XRC domain is in use"};
+  state_.domains.erase(handle);
+  state_.tenant.protection_domains.give();
+  return {};
+}
+
+Status QueueRequests::find_domain(const attach::CreateSrqRequest& r, SharedReceiveObject& srq) {
+  if (r.domain == 0) return {};
+  srq.domain = state_.domains.find(r.domain);
+  if (srq.domain == nullptr) return nothing_called("XRC domain", r.domain);
+  srq.cq = state_.queues.find(r.cq);
+  return srq.cq == nullptr ? nothing_called("completion queue", r.cq) : Status{};
+}
+
+// Of XRC: the engine gives it a number, or 0.
+void QueueRequests::add_to_worker(SharedReceiveObject& srq) {
+  if (srq.domain != nullptr) {
+    transport::DomainQueue queue;
+    queue.receives = &srq.receives->queue();
+    queue.completions = &srq.cq->adapter->queue();
+    queue.pd = srq.pd->number;
+    queue.domain = srq.domain->domain->number;
+    srq.cq->adapter->serve(*srq.receives);
+    Undo not_served([&] { srq.cq->adapter->leave(*srq.receives); });
+    state_.worker_session->add(*srq.receives, srq.bell);
+    Undo not_known([&] { state_.worker_session->remove(*srq.receives, srq.bell); });
+    srq.number = state_.engine().add_domain_queue(queue);
+    if (srq.number == 0) return;
+    srq.receives->set_number(srq.number);
+    not_known.keep();
+    not_served.keep();
+    return;
+  }
+  state_.worker_session->add(*srq.receives, srq.bell);
+}
+
 Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::CreateSrqRequest>();
   const ObjectLimits& limits = state_.service.settings().limits;
@@ -117,6 +183,7 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   ProtectionDomain* const pd = state_.pds.find(r.pd);
   if (pd == nullptr) return nothing_called("protection domain", r.pd);
   SharedReceiveObject making;
+  if (Status v = find_domain(r, making); v.error != 0) return v;
   making.segments = std::max(1U, r.segments);
   const attach::WorkQueueShape shape = attach::receive_queue_shape(r.requests, making.segments);
   if (Status v = state_.take_queue(making.share, shape.bytes()); v.error != 0) return v;
@@ -138,13 +205,20 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   attach::SrqReply answer;
   reply.make_room(sizeof answer);
   // The limit of a new queue is not armed (ibv_create_srq ignores it); modify_srq arms it.
-  if (!state_.on_worker([&](Picos) { state_.worker_session->add(*srq.receives, *bell); }))
-    return worker_gone();
+  if (!state_.on_worker([&](Picos) { add_to_worker(srq); })) return worker_gone();
+  if (srq.domain != nullptr && srq.number == 0) {
+    return {ENOMEM, "numbers of shared receive queues have run out"};
+  }
   no_queue.keep();
   not_counted.keep();
   no_bell.keep();
   ++pd->uses;
-  answer.handle = answer.number = handle;
+  if (srq.domain != nullptr) {
+    ++srq.domain->uses;
+    ++srq.cq->uses;
+  }
+  answer.handle = handle;
+  answer.number = srq.domain != nullptr ? srq.number : handle;
   answer.doorbell = *bell;
   answer.slots = shape.slots;
   answer.stride = shape.stride;
@@ -195,7 +269,8 @@ Status QueueRequests::modify_srq(const attach::Message& request, Reply& reply) {
   srq->share = std::move(share);
   srq->requests = shape.slots;
   attach::SrqReply answer;
-  answer.handle = answer.number = r.handle;
+  answer.handle = r.handle;
+  answer.number = srq->domain != nullptr ? srq->number : r.handle;
   answer.doorbell = srq->bell;
   answer.slots = answer.requests = shape.slots;
   answer.stride = shape.stride;
@@ -225,9 +300,19 @@ Status QueueRequests::destroy_srq(const attach::Message& request) {
   SharedReceiveObject* const srq = state_.srqs.find(handle);
   if (srq == nullptr) return nothing_called("shared receive queue", handle);
   if (srq->uses != 0) return {EBUSY, "queue pairs receive from this queue"};
-  state_.on_worker([&](Picos) { state_.worker_session->remove(*srq->receives, srq->bell); });
+  state_.on_worker([&](Picos now) {
+    if (srq->domain != nullptr) {
+      state_.engine().remove_domain_queue(now, srq->number);
+      srq->cq->adapter->leave(*srq->receives);
+    }
+    state_.worker_session->remove(*srq->receives, srq->bell);
+  });
   state_.give_bell(srq->bell);
   --srq->pd->uses;
+  if (srq->domain != nullptr) {
+    --srq->domain->uses;
+    --srq->cq->uses;
+  }
   state_.srqs.erase(handle);
   state_.tenant.shared_receive_queues.give();
   return {};

@@ -1,4 +1,4 @@
-// Requests for completion queues and shared receive queues.
+// Requests for completion queues, shared receive queues, and the XRC domains of these.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ class QueueRequests {
   Status create_cq(const attach::Message& request, Reply& reply);
   Status resize_cq(const attach::Message& request, Reply& reply);
   Status destroy_cq(const attach::Message& request);
+  Status open_domain(const attach::Message& request, Reply& reply);
+  Status close_domain(const attach::Message& request);
   Status create_srq(const attach::Message& request, Reply& reply);
   Status modify_srq(const attach::Message& request, Reply& reply);
   Status query_srq(const attach::Message& request, Reply& reply);
@@ -23,6 +25,9 @@ class QueueRequests {
 
  private:
   std::uint64_t unfinished_sends(const CompletionAdapter& queue);
+  // What a shared receive queue of XRC has besides.
+  Status find_domain(const attach::CreateSrqRequest& request, SharedReceiveObject& srq);
+  void add_to_worker(SharedReceiveObject& srq);
 
   SessionState& state_;
 };

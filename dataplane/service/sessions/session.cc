@@ -109,6 +109,10 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
       return queue_requests_.resize_cq(request, reply);
     case Operation::destroy_cq:
       return queue_requests_.destroy_cq(request);
+    case Operation::open_domain:
+      return unless_memory_ends([&] { return queue_requests_.open_domain(request, reply); });
+    case Operation::close_domain:
+      return queue_requests_.close_domain(request);
     case Operation::create_srq:
       return unless_memory_ends([&] { return queue_requests_.create_srq(request, reply); });
     case Operation::modify_srq:
@@ -119,6 +123,8 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
       return queue_requests_.destroy_srq(request);
     case Operation::create_qp:
       return unless_memory_ends([&] { return pair_requests_.create_qp(request, reply); });
+    case Operation::open_qp:
+      return unless_memory_ends([&] { return pair_requests_.open_qp(request, reply); });
     case Operation::modify_qp:
       return pair_requests_.modify_qp(request);
     case Operation::query_qp:
@@ -285,6 +291,10 @@ void Session::close() {
     state_.worker().remove(*state_.worker_session);
     transport::Engine& nic = state_.engine();
     for (auto& [handle, pair] : state_.pairs) {
+      if (pair.domain != nullptr) {
+        PairRequests::leave_target(state_, now, pair, true);
+        continue;
+      }
       // Peers need not find out by timeouts.
       nic.abandon_qp(now, pair.adapter->number());
       state_.memory->forget(pair.adapter->number());
@@ -296,6 +306,13 @@ void Session::close() {
       nic.destroy_address_handle(now, number);
     for (const auto& [handle, window] : state_.windows) nic.regions().remove_window(window.key);
     for (const auto& [handle, region] : state_.regions) nic.regions().remove(region.key);
+    for (const auto& [handle, srq] : state_.srqs) {
+      if (srq.domain != nullptr) nic.remove_domain_queue(now, srq.number);
+    }
+    // Targets of others that waited for this memory.
+    for (const auto& [handle, domain] : state_.domains) {
+      for (const auto& [number, target] : domain.domain->targets) nic.memory_ready(now, number);
+    }
   });
   state_.worker().unwatch(state_.wake.get());
   for (const auto& [handle, region] : state_.regions)
@@ -305,10 +322,11 @@ void Session::close() {
   state_.tenant.shared_receive_queues.give(state_.srqs.size());
   state_.tenant.completion_queues.give(state_.queues.size());
   state_.tenant.regions.give(state_.regions.size() + state_.windows.size());
-  state_.tenant.protection_domains.give(state_.pds.size());
+  state_.tenant.protection_domains.give(state_.pds.size() + state_.domains.size());
   state_.pairs.clear();
   state_.handles.clear();
   state_.srqs.clear();
+  state_.domains.clear();
   state_.queues.clear();
   state_.windows.clear();
   left_->regions = std::exchange(state_.regions, {});

@@ -58,6 +58,7 @@ struct SessionState {
   std::vector<bool> bell_used;
 
   HandleTable<ProtectionDomain> pds;
+  HandleTable<DomainObject> domains;
   HandleTable<Channel> channels;
   HandleTable<RegionObject> regions;
   HandleTable<WindowObject> windows;

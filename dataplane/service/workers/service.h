@@ -21,6 +21,7 @@
 #include "dataplane/service/limits/privileges.h"
 #include "dataplane/service/limits/service_settings.h"
 #include "dataplane/service/limits/tenant.h"
+#include "dataplane/service/workers/domain_book.h"
 #include "dataplane/service/workers/fault_book.h"
 #include "dataplane/service/workers/service_worker.h"
 #include "dataplane/telemetry/segment_writer.h"
@@ -77,6 +78,7 @@ class Service {
   // Where the control thread leaves what a program can make last.
   attach::Aside& aside() { return aside_; }
   FaultBook& faults() { return faults_; }
+  DomainBook& domains() { return domains_; }
   std::uint32_t next_pd() { return ++last_pd_; }
   std::uint32_t next_session() { return ++last_session_; }
 
@@ -96,6 +98,7 @@ class Service {
   attach::Descriptor userfaultfd_;
   Privileges privileges_;
   FaultBook faults_;
+  DomainBook domains_;
   std::uint32_t last_pd_ = 0;
   std::uint32_t last_session_ = 0;
 };

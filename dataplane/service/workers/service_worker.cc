@@ -12,7 +12,6 @@
 #include <new>
 
 #include "dataplane/attach/few_processors.h"
-#include "dataplane/service/adapters/notifier.h"
 
 namespace paceline::service {
 
@@ -168,7 +167,7 @@ void ServiceWorker::report_events() {
           continue;  // its adapter reports it
         const PairAdapter* const pair = pairs_[nic].find(events[i].qp_number);
         if (pair == nullptr) continue;
-        write_notice(pair->notices(), {event_number(events[i].kind), pair->handle()});
+        pair->notify(event_number(events[i].kind));
       }
     } while (n == events.size());
   }

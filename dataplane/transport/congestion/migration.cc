@@ -330,7 +330,7 @@ void Migration::migrate_all(std::uint32_t peer) {
 }
 
 void Migration::offer_selective(QueuePair& qp) {
-  if (qp.selective != nullptr || qp.config.type != QpType::rc) return;
+  if (qp.selective != nullptr || qp.unreliable) return;
   if (qp.peer == kNoIndex || !core_.peers[qp.peer].selective || !can_receive(qp.state)) return;
   const EngineConfig& config = core_.config;
   // A peer that says HELLO need not have heard our answer yet. Its first XACK says that it has.

@@ -25,6 +25,7 @@
 #include "dataplane/transport/core/address_handle.h"
 #include "dataplane/transport/core/arrival_stamps.h"
 #include "dataplane/transport/core/congestion_context.h"
+#include "dataplane/transport/core/domain_queues.h"
 #include "dataplane/transport/core/engine_config.h"
 #include "dataplane/transport/core/host_stops.h"
 #include "dataplane/transport/core/param_table.h"
@@ -130,6 +131,7 @@ struct alignas(64) EngineCore {
   static constexpr std::size_t kWaitingAcks = 8;
   std::array<WaitingAck, kWaitingAcks> waiting_acks{};
   std::uint32_t management_qp = 0;  // is number 1 to peers, besides this one; 0: there is none
+  DomainQueues domain_queues;
 
   // Packets that wait for memory are bounded, and a queue pair may have as many more as there is
   // room for beyond those of all: memory that never answers does not take all of it.

@@ -287,6 +287,9 @@ PostResult Requester::post_kept(QueuePair& qp, const QueuedRequest& request) {
   RequesterState& r = qp.requester;
   const bool answered = expects_response(request.opcode);
   if (answered && qp.config.max_rd_atomic == 0) return PostResult::bad_opcode;
+  if (qp.config.type == QpType::xrc_target) return PostResult::bad_opcode;
+  if (qp.config.type == QpType::xrc_initiator && request.target_srq > DomainQueues::kMostNumber)
+    return PostResult::bad_target;
   if (qp.unreliable) {
     if (const PostResult result = UnreliableConnection::check(core_, qp, request);
         result != PostResult::ok) {
@@ -325,8 +328,9 @@ PostResult Requester::post_kept(QueuePair& qp, const QueuedRequest& request) {
   }
   r.ssn = next_msn(r.ssn);
   if (r.queue.empty() && qp.selective != nullptr && !r.selective) Scoreboard::begin(core_, qp);
-  const bool split = r.selective && is_write(request.opcode);
-  r.queue.push({r.tail_psn, packets, r.ssn, answered, split, request});
+  std::uint8_t form = r.selective && is_write(request.opcode) ? entry_form::split : std::uint8_t{0};
+  if (qp.config.type == QpType::xrc_initiator) form |= entry_form::names_queue;
+  r.queue.push({r.tail_psn, packets, r.ssn, answered, form, request});
   r.tail_psn = r.tail_psn + packets;
   if (answered || request.fence) ++r.ordering_constraints;
   if (r.ordering_constraints != 0) RequestOrder::check(qp);

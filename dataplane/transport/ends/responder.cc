@@ -2,6 +2,7 @@
 
 #include "dataplane/transport/datagram/datagram.h"
 #include "dataplane/transport/datagram/unreliable_connection.h"
+#include "dataplane/transport/ends/domain_receiver.h"
 #include "dataplane/transport/memory/memory_access.h"
 #include "dataplane/transport/message/answers.h"
 #include "dataplane/transport/message/message_placer.h"
@@ -119,11 +120,26 @@ void Responder::discard(QueuePair& qp) {
   QpFailure::drop_early(core_, qp);
 }
 
-RequestOutcome Responder::take(QueuePair& qp, const wire::ParsedPacket& parsed,
-                               const Packet& packet) {
-  if (!qp.unreliable) return accept(qp, parsed, packet);
-  return qp.config.type == QpType::uc ? UnreliableConnection::accept(core_, qp, parsed, packet)
-                                      : Datagram::accept(core_, qp, parsed, packet);
+// Of all services but RC.
+RequestOutcome Responder::take_otherwise(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                         const Packet& packet) {
+  if (qp.config.type == QpType::uc) return UnreliableConnection::accept(core_, qp, parsed, packet);
+  if (qp.config.type == QpType::ud) return Datagram::accept(core_, qp, parsed, packet);
+  const bool next = parsed.psn == qp.responder.position.expected();
+  if (next && !DomainReceiver::select(core_, qp, parsed)) {
+    return Answers::refuse_packet(core_, qp, wire::NakCode::invalid_request);
+  }
+  return accept(qp, parsed, packet);
+}
+
+// A READ or an atomic.
+RequestOutcome Responder::accept_question(QueuePair& qp, const wire::ParsedPacket& parsed) {
+  const std::uint64_t taken = core_.counters.rx_data_packets;
+  const RequestOutcome outcome = ReadResponder::accept(core_, qp, parsed);
+  if (outcome == RequestOutcome::done && core_.counters.rx_data_packets == taken) {
+    ++core_.counters.dropped_refused;
+  }
+  return outcome;
 }
 
 RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed,
@@ -158,14 +174,7 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     return RequestOutcome::done;
   }
 
-  if (!carries_message(parsed)) {
-    const std::uint64_t taken = core_.counters.rx_data_packets;
-    const RequestOutcome outcome = ReadResponder::accept(core_, qp, parsed);
-    if (outcome == RequestOutcome::done && core_.counters.rx_data_packets == taken) {
-      ++core_.counters.dropped_refused;
-    }
-    return outcome;
-  }
+  if (!carries_message(parsed)) return accept_question(qp, parsed);
   const bool starts = parsed.properties.begins_message();
   const bool ends = parsed.properties.ends_message();
   // Opcode sequence (vol. 1, 9.7.4.1.5): first or only between messages, middle or last of the same
@@ -240,7 +249,7 @@ bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, 
   qp.selective->receive.xack.on_packet(parsed, *packet, core_.arrived_at());
   const Psn was = r.position.expected();
   const bool gap = before(was, qp.selective->receive.early.highest());
-  switch (accept(qp, parsed, *packet)) {
+  switch (take(qp, parsed, *packet)) {
     case RequestOutcome::pending:
       wait_for_memory(qp, packet);
       return false;
@@ -288,7 +297,7 @@ void Responder::deliver_held(QueuePair& qp) {
     wire::ParsedPacket parsed;
     const wire::ParseError error =
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
-    if (error == wire::ParseError::ok && accept(qp, parsed, *packet) == RequestOutcome::pending) {
+    if (error == wire::ParseError::ok && take(qp, parsed, *packet) == RequestOutcome::pending) {
       wait_for_memory(qp, packet);
       return;
     }

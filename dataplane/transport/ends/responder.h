@@ -22,8 +22,16 @@ class Responder {
   void discard(QueuePair& qp);
 
  private:
-  RequestOutcome take(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  [[gnu::always_inline]] RequestOutcome take(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                             const Packet& packet) {
+    if (qp.requests == wire::Service::rc) [[likely]]
+      return accept(qp, parsed, packet);
+    return take_otherwise(qp, parsed, packet);
+  }
+  [[gnu::noinline]] RequestOutcome take_otherwise(QueuePair& qp, const wire::ParsedPacket& parsed,
+                                                  const Packet& packet);
   RequestOutcome accept(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
+  RequestOutcome accept_question(QueuePair& qp, const wire::ParsedPacket& parsed);
   void park(QueuePair& qp, Packet* packet);
   void wait_for_memory(QueuePair& qp, Packet* packet);
   bool take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);

@@ -12,43 +12,52 @@ using namespace qp_attribute;
 constexpr std::uint32_t kBasic = pkey_index | port;
 
 // Rows of vol. 1, 11.2.5.2 (tables of required and optional modifiers). Alternate paths and their
-// migration are not offered, nor a change of the path while the queue is drained.
+// migration are not offered, nor a change of the path while the queue is drained. Of what RC has
+// for both of its ends, an XRC queue pair has that of its own.
+using Columns = std::array<std::uint32_t, 5>;  // RC, UC, UD, XRC initiator, XRC target
 struct Row {
   QpState from;
   QpState to;
-  std::array<std::uint32_t, 3> required;  // RC, UC, UD
-  std::array<std::uint32_t, 3> optional;
+  Columns required;
+  Columns optional;
 };
 
 constexpr std::uint32_t kToRtr = path | path_mtu | dest_qp_number | rq_psn;
-constexpr std::uint32_t kTimers = timeout | retry_count | rnr_retry;
+constexpr std::uint32_t kAsks = timeout | retry_count | rnr_retry | max_rd_atomic;
+constexpr std::uint32_t kConnected = kBasic | access_flags;
+constexpr std::uint32_t kAnswers = max_dest_rd_atomic | min_rnr_timer;
+constexpr std::uint32_t kRights = access_flags | pkey_index;
+constexpr std::uint32_t kRnr = access_flags | min_rnr_timer;
 
 constexpr std::array kRows = std::to_array<Row>({
     {QpState::reset,
      QpState::init,
-     {kBasic | access_flags, kBasic | access_flags, kBasic | qkey},
-     {0, 0, 0}},
+     {kConnected, kConnected, kBasic | qkey, kConnected, kConnected},
+     {0, 0, 0, 0, 0}},
     {QpState::init,
      QpState::init,
-     {0, 0, 0},
-     {kBasic | access_flags, kBasic | access_flags, kBasic | qkey}},
+     {0, 0, 0, 0, 0},
+     {kConnected, kConnected, kBasic | qkey, kConnected, kConnected}},
     {QpState::init,
      QpState::rtr,
-     {kToRtr | max_dest_rd_atomic | min_rnr_timer, kToRtr, 0},
-     {access_flags | pkey_index, access_flags | pkey_index, qkey | pkey_index}},
+     {kToRtr | kAnswers, kToRtr, 0, kToRtr, kToRtr | kAnswers},
+     {kRights, kRights, qkey | pkey_index, kRights | kAnswers, kRights}},
     {QpState::rtr,
      QpState::rts,
-     {kTimers | sq_psn | max_rd_atomic, sq_psn, sq_psn},
-     {access_flags | min_rnr_timer, access_flags, qkey}},
-    {QpState::rts, QpState::rts, {0, 0, 0}, {access_flags | min_rnr_timer, access_flags, qkey}},
-    {QpState::rts, QpState::sqd, {0, 0, 0}, {notify_drained, notify_drained, notify_drained}},
+     {kAsks | sq_psn, sq_psn, sq_psn, kAsks | sq_psn, timeout | sq_psn},
+     {kRnr, access_flags, qkey, kRnr, kRnr | kAsks}},
+    {QpState::rts, QpState::rts, {0, 0, 0, 0, 0}, {kRnr, access_flags, qkey, kRnr, kRnr}},
+    {QpState::rts,
+     QpState::sqd,
+     {0, 0, 0, 0, 0},
+     {notify_drained, notify_drained, notify_drained, notify_drained, notify_drained}},
     {QpState::sqd,
      QpState::sqd,
-     {0, 0, 0},
-     {kTimers | max_rd_atomic | max_dest_rd_atomic | access_flags | min_rnr_timer | pkey_index,
-      access_flags | pkey_index, qkey | pkey_index}},
-    {QpState::sqd, QpState::rts, {0, 0, 0}, {access_flags | min_rnr_timer, access_flags, qkey}},
-    {QpState::sqe, QpState::rts, {0, 0, 0}, {0, access_flags, qkey}},
+     {0, 0, 0, 0, 0},
+     {kAsks | kAnswers | kRights, kRights, qkey | pkey_index, kAsks | kAnswers | kRights,
+      kAsks | kAnswers | kRights}},
+    {QpState::sqd, QpState::rts, {0, 0, 0, 0, 0}, {kRnr, access_flags, qkey, kRnr, kRnr}},
+    {QpState::sqe, QpState::rts, {0, 0, 0, 0, 0}, {0, access_flags, qkey, 0, 0}},
 });
 
 }  // namespace
@@ -57,7 +66,7 @@ TransitionRule transition_rule(QpType type, QpState from, QpState to) {
   // From anywhere, with nothing else.
   if (to == QpState::reset || to == QpState::error) return {true, 0, 0};
   // A send queue alone cannot fail under a reliable service (vol. 1, 10.3.1.6).
-  if (type == QpType::rc && from == QpState::sqe) return {};
+  if (is_reliable(type) && from == QpState::sqe) return {};
   for (const Row& row : kRows) {
     if (row.from != from || row.to != to) continue;
     const auto column = static_cast<std::size_t>(type);

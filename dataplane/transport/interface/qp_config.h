@@ -24,9 +24,10 @@ struct QpConfig {
   // Fields used for every packet come first: they end the queue pair's first cache line.
   QpType type = QpType::rc;
   std::uint8_t traffic_class = kDefaultDataClass;
-  std::uint8_t retry_count = 7;                       // timeouts and sequence NAKs without progress
-  std::uint8_t rnr_retry = 7;                         // 7 = for ever (vol. 1, 9.7.5.2.8)
-  std::uint32_t pd = 0;                               // protection domain, of regions alike
+  std::uint8_t retry_count = 7;  // timeouts and sequence NAKs without progress
+  std::uint8_t rnr_retry = 7;    // 7 = for ever (vol. 1, 9.7.5.2.8)
+  // Protection domain, of regions alike. XRC target: that of the receive queue in use.
+  std::uint32_t pd = 0;
   Picos retransmit_timeout = picos_from_micros(500);  // kNoTimeout: none
 
   std::uint8_t min_rnr_timer = 12;       // code of table 45: 12 = 0.64 ms
@@ -39,7 +40,9 @@ struct QpConfig {
   std::uint16_t max_inline = 0;  // bytes of a request that may be given inline
   std::uint16_t path_mtu = 0;    // payload bytes of a full packet; 0: the engine's
   std::uint32_t qkey = 0;        // UD
+  std::uint32_t domain = 0;      // XRC target: whose shared receive queues it serves (not 0)
   CompletionQueue* send_cq = nullptr;
+  // XRC target: those that the newest request names (domain_receiver.h).
   CompletionQueue* receive_cq = nullptr;
   ReceiveQueue* receive_queue = nullptr;  // may be shared
 };

@@ -9,7 +9,14 @@
 
 namespace paceline::transport {
 
-enum class QpType : std::uint8_t { rc, uc, ud };
+// XRC (vol. 1, annex A14) has a type for either end: initiators send, targets receive, into the
+// shared receive queues of their domain.
+enum class QpType : std::uint8_t { rc, uc, ud, xrc_initiator, xrc_target };
+
+constexpr bool is_reliable(QpType type) { return type != QpType::uc && type != QpType::ud; }
+constexpr bool is_xrc(QpType type) {
+  return type == QpType::xrc_initiator || type == QpType::xrc_target;
+}
 
 // Queue-pair states (vol. 1, 10.3.1).
 enum class QpState : std::uint8_t {
@@ -99,6 +106,7 @@ struct QueuedRequest {
   std::uint32_t address_handle = 0;
   std::uint32_t target_qp_number = 0;
   std::uint32_t target_qkey = 0;
+  std::uint32_t target_srq = 0;  // XRC: number of a shared receive queue of the peer
 };
 
 struct WorkRequest : QueuedRequest {
@@ -159,9 +167,10 @@ struct Completion {
   bool invalidated = false;  // a SEND with invalidate revoked `invalidated_key`
   std::uint32_t invalidated_key = 0;
   std::uint32_t source_qp_number = 0;  // UD
-  bool solicited = false;              // receives: the sender wants an event
-  bool has_grh = false;  // UD: the buffer begins with 40 bytes that hold the IP header
-  bool ipv6 = false;     // ...which is that of IPv6
+  std::uint32_t srq_number = 0;  // XRC, receives: of the queue that the request was taken from
+  bool solicited = false;        // receives: the sender wants an event
+  bool has_grh = false;          // UD: the buffer begins with 40 bytes that hold the IP header
+  bool ipv6 = false;             // ...which is that of IPv6
 };
 
 enum class PostResult : std::uint8_t {
@@ -171,7 +180,7 @@ enum class PostResult : std::uint8_t {
   bad_length,
   bad_key,
   too_many_segments,
-  bad_target,  // UD: no such address handle, or of another protection domain
+  bad_target,  // UD: no such address handle, or of another protection domain; XRC: no such number
   bad_opcode,  // not offered by this service, or no READs and atomics were agreed on
 };
 

@@ -44,9 +44,11 @@ void Answers::send_acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::A
     send_xack(core, qp, aeth.is_ack() ? psn + 1 : psn, aeth);
     return;
   }
-  const bool in_line = qp.responder.in_line;
-  const wire::HeaderTemplate& header = in_line ? qp.header : core.peers[qp.peer].control;
-  const bool coalesces = core.config.coalesce_acks && aeth.is_ack() && !in_line && !becn;
+  const AnswerWay way = qp.responder.answers;
+  const wire::HeaderTemplate& header =
+      way == AnswerWay::data ? qp.header : core.peers[qp.peer].control;
+  const bool coalesces =
+      core.config.coalesce_acks && aeth.is_ack() && way == AnswerWay::control && !becn;
   EngineCore::WaitingAck* const waiting =
       coalesces ? &core.waiting_acks[core.qp_slot(qp.number) % EngineCore::kWaitingAcks] : nullptr;
   if (waiting != nullptr && waiting->qp == &qp) {
@@ -72,8 +74,8 @@ void Answers::send_atomic_acknowledge(EngineCore& core, QueuePair& qp,
                                       const ResponderResource& resource) {
   Packet* packet = core.alloc_headers_only();
   if (packet == nullptr) return;
-  const bool in_line = qp.responder.in_line;
-  const wire::HeaderTemplate& header = in_line ? qp.header : core.peers[qp.peer].control;
+  const bool with_data = qp.responder.answers == AnswerWay::data;
+  const wire::HeaderTemplate& header = with_data ? qp.header : core.peers[qp.peer].control;
   packet->header_bytes = static_cast<std::uint16_t>(wire::build_atomic_acknowledge(
       header, wire::HeaderBuffer{packet->header}, qp.remote_number, resource.first_psn,
       ack_of(qp, resource.msn), resource.original));
@@ -87,7 +89,17 @@ void Answers::send_atomic_acknowledge(EngineCore& core, QueuePair& qp,
 // that they are lost. Its answers take the way of its data: same class, same path, behind what was
 // sent before.
 void Answers::send_answer(EngineCore& core, QueuePair& qp, Packet* packet) {
-  if (!qp.responder.in_line) {
+  if (qp.responder.answers == AnswerWay::control) {
+    core.queue_control(packet);
+  } else {
+    send_otherwise(core, qp, packet);
+  }
+}
+
+void Answers::send_otherwise(EngineCore& core, QueuePair& qp, Packet* packet) {
+  if (qp.responder.answers == AnswerWay::control_xrc) {
+    // The template is the peer's, and of RC.
+    packet->header[packet->bth_offset] |= std::byte{wire::kXrcBits};
     core.queue_control(packet);
     return;
   }

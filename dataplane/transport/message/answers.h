@@ -59,6 +59,8 @@ class Answers {
   static void send_atomic_acknowledge(EngineCore& core, QueuePair& qp,
                                       const ResponderResource& resource);
   static void send_answer(EngineCore& core, QueuePair& qp, Packet* packet);
+  // Out of line, so that what acknowledges every packet stays small.
+  [[gnu::noinline]] static void send_otherwise(EngineCore& core, QueuePair& qp, Packet* packet);
 };
 
 }  // namespace paceline::transport

@@ -5,6 +5,16 @@
 
 namespace paceline::transport {
 
+namespace {
+
+// A packet of a WRITE that is followed by others of it, each for itself (docs/wire-protocol.md).
+bool goes_on(const wire::ParsedPacket& parsed) {
+  return parsed.solicited && parsed.properties.operation == wire::Operation::write &&
+         parsed.properties.position == wire::Position::only && !parsed.properties.has_immediate();
+}
+
+}  // namespace
+
 const Region* MessagePlacer::writable(EngineCore& core, const QueuePair& qp,
                                       const wire::Reth& reth) {
   const Region* region = core.regions.find(reth.rkey);
@@ -81,7 +91,7 @@ void MessagePlacer::finish(EngineCore& core, QueuePair& qp, const wire::ParsedPa
   std::uint64_t earlier_bytes = 0;
   if (qp.responder.selective) [[unlikely]] {
     SelectiveReceive& s = qp.selective->receive;
-    if (parsed.opcode == wire::Opcode::rc_write_only && parsed.solicited) {
+    if (goes_on(parsed)) {
       s.continued_bytes += r.message.received();  // the message goes on in the next packet
       return;
     }
@@ -104,6 +114,7 @@ void MessagePlacer::finish(EngineCore& core, QueuePair& qp, const wire::ParsedPa
   completion.immediate = parsed.ext.immediate;
   completion.invalidated = parsed.properties.has_ieth();
   completion.invalidated_key = completion.invalidated ? parsed.ext.invalidate_rkey : 0;
+  completion.srq_number = r.srq_number;
   core.complete(qp.config.receive_cq, completion);
 }
 

@@ -17,6 +17,7 @@ void PacketBuilder::build_read(EngineCore& core, QueuePair& qp, Packet& packet,
   const QueuedRequest& request = entry.request;
   const wire::HeaderBuffer out{packet.header};
   const Psn psn = entry.first_psn + from;
+  if ((entry.form & entry_form::names_queue) != 0) wire::set_xrc_srq(qp.header, request.target_srq);
   std::size_t header_bytes;
   if (request.opcode == WorkOpcode::read) {
     const std::uint64_t offset = std::uint64_t{from} * qp.mtu;
@@ -142,6 +143,12 @@ void PacketBuilder::build_data(EngineCore& core, QueuePair& qp, Packet& packet,
                                std::uint32_t payload, bool ack_request) {
   const QueuedRequest& request = entry.request;
   const bool last = index + 1 == entry.packets;
+  bool split = false;
+  if (entry.form != 0) [[unlikely]] {
+    split = entry.split();
+    if ((entry.form & entry_form::names_queue) != 0)
+      wire::set_xrc_srq(qp.header, request.target_srq);
+  }
   wire::TransportFields fields;
   fields.dest_qpn = qp.remote_number;
   fields.psn = psn;
@@ -151,7 +158,7 @@ void PacketBuilder::build_data(EngineCore& core, QueuePair& qp, Packet& packet,
   // turned to selective repeat before this end its bit would say that the message goes on.
   fields.solicited = last && request.solicited && takes_receive(request.opcode);
   wire::Reth reth;
-  if (entry.split) [[unlikely]] {
+  if (split) [[unlikely]] {
     // Each packet says where it goes. One that does not end its message has the solicited bit,
     // which means nothing in a WRITE without immediate (docs/wire-protocol.md).
     fields.opcode = last ? opcode_of(request.opcode, true, true) : Opcode::rc_write_only;

@@ -88,6 +88,7 @@ void QpFailure::fail(EngineCore& core, QueuePair& qp, CompletionStatus status, P
   if (qp.responder.receive_taken) {
     qp.responder.receive_taken = false;
     completion.wr_id = qp.responder.receive.wr_id;
+    completion.srq_number = qp.responder.srq_number;
     core.complete(qp.config.receive_cq, completion);
   }
   // What others share is left to them.
@@ -114,6 +115,7 @@ void QpFailure::fail_receive(EngineCore& core, QueuePair& qp, CompletionStatus s
   completion.qp_number = qp.number;
   completion.status = status;
   completion.opcode = CompletionOpcode::receive;
+  completion.srq_number = r.srq_number;
   core.complete(qp.config.receive_cq, completion);
 }
 

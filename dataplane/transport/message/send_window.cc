@@ -108,7 +108,7 @@ std::uint32_t SendWindow::wire_of(const EngineCore& core, const QueuePair& qp,
   const std::uint32_t payload = payload_of(qp, entry, packet);
   const bool last = packet + 1 == entry.packets;
   std::uint32_t frame = qp.header.header_bytes + ((payload + 3U) & ~3U) + 8U;
-  if ((packet == 0 && is_write(entry.request.opcode)) || entry.split) frame += wire::Reth::kBytes;
+  if ((packet == 0 && is_write(entry.request.opcode)) || entry.split()) frame += wire::Reth::kBytes;
   if (last && has_last_word(entry.request.opcode)) frame += wire::kImmediateBytes;
   return core.info.wire.wire_bytes(frame, payload);
 }

@@ -125,22 +125,31 @@ struct alignas(64) RequesterState {
 static_assert(offsetof(RequesterState, blocked_until) == 64);
 static_assert(offsetof(RequesterState, tail_psn) == 128);
 
+// How a responder's answers go: as control packets, of RC or of XRC, or the way of its data (see
+// Answers::send_answer).
+enum class AnswerWay : std::uint8_t { control, control_xrc, data };
+
 struct alignas(64) ResponderState {
   explicit ResponderState(const QpConfig& config)
       : tells_credits(config.receive_queue != nullptr && !config.receive_queue->shared()),
+        answers(is_xrc(config.type) ? AnswerWay::control_xrc : AnswerWay::control),
         responses(config.max_dest_rd_atomic),
-        receive_segments(config.receive_queue != nullptr && config.receive_queue->max_segments() > 1
-                             ? config.receive_queue->max_segments()
-                             : 0) {}
+        receive_segments(most_segments(config)) {}
+
+  static unsigned most_segments(const QpConfig& config) {
+    if (config.type == QpType::xrc_target) return kMaxSegments;  // whatever the queue
+    const ReceiveQueue* const queue = config.receive_queue;
+    return queue != nullptr && queue->max_segments() > 1 ? queue->max_segments() : 0;
+  }
 
   // A WRITE packet in sequence and its ACK touch one cache line of this; a SEND, the next as well.
   [[no_unique_address]] ReceivePosition position;  // the padding at its end holds what comes next
   bool receive_taken = false;
   std::uint8_t halts = 0;       // of responder_halt
-  bool in_line = false;         // answers go the way of the data (see Responder::answer)
   bool tells_credits = false;   // ACKs say how many receive requests there are
   bool response_waits = false;  // memory that a READ reads answers later
   bool selective = false;       // QueuePair::selective is there
+  AnswerWay answers;
   IncomingMessage message;
   Picos last_cnp{-1};  // negative: none sent yet
   ResponseQueue responses;
@@ -150,6 +159,7 @@ struct alignas(64) ResponderState {
   std::uint64_t backlog_bytes = 0;  // of READ responses not yet sent
   PacketFifo parked;
   std::uint32_t parked_packets = 0;
+  std::uint32_t srq_number = 0;  // XRC target: QpConfig::receive_queue is this one; 0: none
   std::vector<Segment> receive_segments;  // of `receive`
 };
 // The count of responses due begins ResponseQueue.
@@ -160,8 +170,24 @@ static_assert(offsetof(ResponderState, responses) < 64);
 // the template's first, the requester's first two, the responder's first.
 struct alignas(64) QueuePair {
   QueuePair(std::uint32_t number_, const QpConfig& config_)
-      : number(number_), config(config_), requester(config_), responder(config_) {
-    unreliable = config.type != QpType::rc;
+      : number(number_),
+        requests(requests_of(config_.type)),
+        responses(responses_of(config_.type)),
+        config(config_),
+        requester(config_),
+        responder(config_) {
+    unreliable = !is_reliable(config.type);
+  }
+
+  // What peers may send to a queue pair.
+  static constexpr wire::Service requests_of(QpType type) {
+    if (type == QpType::xrc_target) return wire::Service::xrc;
+    if (type == QpType::xrc_initiator) return wire::Service::none;
+    return type == QpType::rc ? wire::Service::rc : wire::Service::uc;
+  }
+  static constexpr wire::Service responses_of(QpType type) {
+    if (type == QpType::xrc_initiator) return wire::Service::xrc;
+    return type == QpType::rc ? wire::Service::rc : wire::Service::none;
   }
 
   std::uint32_t number;
@@ -171,6 +197,8 @@ struct alignas(64) QueuePair {
   bool established = false;     // a packet of the peer has come
   bool response_ready = false;  // a READ response may go out now
   std::uint8_t sent_class = 0;  // of its newest packet as a requester
+  wire::Service requests;       // of the packets that it takes; UD takes none by these
+  wire::Service responses;
   std::uint32_t remote_number = 0;
   std::uint32_t peer = kNoIndex;         // engine's peer table
   std::uint32_t context = kNoIndex;      // congestion context that its data is charged to

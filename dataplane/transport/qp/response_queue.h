@@ -21,6 +21,7 @@ struct ResponderResource {
   std::uint32_t sent = 0;     // responses below this were sent at least once
   std::uint32_t msn = 0;      // message sequence number with this request
   std::uint32_t rkey = 0;     // READ
+  std::uint32_t pd = 0;       // READ: protection domain of the region
   bool atomic = false;
   std::uint64_t address = 0;   // READ
   std::uint64_t length = 0;    // READ

@@ -12,6 +12,12 @@
 
 namespace paceline::transport {
 
+// How the packets of a request differ from those of most.
+namespace entry_form {
+inline constexpr std::uint8_t split = 1U << 0;        // WRITE Only packets (selective repeat)
+inline constexpr std::uint8_t names_queue = 1U << 1;  // XRC: each names a shared receive queue
+}  // namespace entry_form
+
 // What a packet of a SEND or WRITE needs of its request lies on one cache line; what only its last
 // packet or other operations need, behind it (types.h).
 struct alignas(64) SendEntry {
@@ -22,8 +28,10 @@ struct alignas(64) SendEntry {
   std::uint32_t ssn = 0;  // send sequence number: messages posted until here, this one included
   // READ or atomic: a single request packet is sent, and the responses carry the numbers.
   bool has_response = false;
-  bool split = false;  // a WRITE that goes out as WRITE Only packets (selective repeat)
+  std::uint8_t form = 0;  // of entry_form
   QueuedRequest request;
+
+  bool split() const { return (form & entry_form::split) != 0; }
 };
 static_assert(offsetof(SendEntry, request) + offsetof(QueuedRequest, compare) <= 64);
 

@@ -71,7 +71,7 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
     if (!qp.selective->receive.read_by_any_path) [[unlikely]]
       qp.selective->receive.note_read(parsed.udp_source_port);
   } else if (!resource.atomic) {
-    r.in_line = true;
+    r.answers = AnswerWay::data;
   }
   if (!resource.atomic) add_response(core, qp, resource.length);
   Answers::give_due(core, qp);
@@ -99,6 +99,7 @@ bool ReadResponder::accept_read(EngineCore& core, QueuePair& qp, const wire::Par
   const std::uint64_t packets = (std::uint64_t{reth.length} + qp.mtu - 1) / qp.mtu;
   resource.packets = static_cast<std::uint32_t>(std::max<std::uint64_t>(packets, 1));
   resource.rkey = reth.rkey;
+  resource.pd = qp.config.pd;
   resource.address = reth.address;
   resource.length = reth.length;
   return true;
@@ -265,7 +266,7 @@ bool ReadResponder::build(EngineCore& core, QueuePair& qp, Packet& packet) {
     const Region* region = core.regions.find(resource.rkey);
     MemoryResult result = MemoryResult::fault;  // deregistered or revoked under way
     if (region != nullptr &&
-        region->grants_peer(qp.number, qp.config.pd, access::remote_read, address, payload)) {
+        region->grants_peer(qp.number, resource.pd, access::remote_read, address, payload)) {
       // Once: see Requester::fill_payload.
       if (core.info.lends_payload && !run.repair && index >= resource.sent &&
           lend_payload(*region, address, payload, core.pool, packet)) {

@@ -49,6 +49,7 @@ RequestOutcome SelectiveReceiver::accept_early(EngineCore& core, QueuePair& qp,
 // turn comes.
 bool SelectiveReceiver::place_early(EngineCore& core, QueuePair& qp,
                                     const wire::ParsedPacket& parsed, const Packet& packet) {
+  // One of XRC goes by the rights of the receive queue that it names, which come with its turn.
   if (parsed.opcode != wire::Opcode::rc_write_only) return false;
   const wire::Reth& reth = parsed.ext.reth;
   if (reth.length != parsed.payload_bytes || reth.length > qp.mtu) return false;

@@ -71,6 +71,8 @@ void after_empty_poll(CompletionQueue& queue) noexcept;
 // Removes a queue pair whose completions came here and what is left of them. The service sends no
 // more of them. `forget`: it is gone; otherwise it was reset and will be back.
 void drop_pair(CompletionQueue& queue, std::uint32_t qp_number, bool forget) noexcept;
+// The same in all completion queues that it has.
+void drop_completions(const ibv_qp& qp, bool forget) noexcept;
 
 ibv_wc_opcode opcode_of(const attach::CompletionEntry& entry) noexcept;
 unsigned flags_of(const attach::CompletionEntry& entry) noexcept;

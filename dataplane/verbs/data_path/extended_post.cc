@@ -114,6 +114,11 @@ void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn,
   slot->target_qkey = remote_qkey;
 }
 
+void wr_set_xrc_srqn(ibv_qp_ex* qp, std::uint32_t remote_srqn) {
+  attach::SendSlot* const slot = open_slot(QueuePair::of(qp));
+  if (slot != nullptr) slot->target_srq = remote_srqn;
+}
+
 bool sends_no_data(attach::SendOpcode opcode) {
   return opcode == attach::SendOpcode::read || opcode == attach::SendOpcode::fetch_add ||
          opcode == attach::SendOpcode::compare_swap ||
@@ -160,7 +165,7 @@ void wr_start(ibv_qp_ex* qp) {
   pair.batch_error = 0;
   if (!pair.context->usable()) {
     spoil(pair, EIO);
-  } else if (!takes_sends(qp->qp_base.state)) {
+  } else if (!takes_sends(qp->qp_base)) {
     spoil(pair, EINVAL);
   }
 }
@@ -198,16 +203,18 @@ void wr_abort(ibv_qp_ex* qp) {
 
 std::uint64_t send_operations_of(ibv_qp_type type) noexcept {
   constexpr std::uint64_t kMessages = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-  constexpr std::uint64_t kWrites =
-      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_BIND_MW;
+  constexpr std::uint64_t kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   constexpr std::uint64_t kReliable = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
                                       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-                                      IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV;
+                                      IBV_QP_EX_WITH_SEND_WITH_INV;
+  constexpr std::uint64_t kBinds = IBV_QP_EX_WITH_BIND_MW;
   switch (type) {
     case IBV_QPT_RC:
+      return kMessages | kWrites | kReliable | kBinds | IBV_QP_EX_WITH_LOCAL_INV;
+    case IBV_QPT_XRC_SEND:
       return kMessages | kWrites | kReliable;
     case IBV_QPT_UC:
-      return kMessages | kWrites;
+      return kMessages | kWrites | kBinds;
     case IBV_QPT_UD:
       return kMessages;
     default:
@@ -222,17 +229,18 @@ void set_post_functions(ibv_qp_ex& qp) noexcept {
   if (type != IBV_QPT_UD) {
     qp.wr_rdma_write = wr_rdma_write;
     qp.wr_rdma_write_imm = wr_rdma_write_imm;
-    qp.wr_bind_mw = wr_bind_mw;
   } else {
     qp.wr_set_ud_addr = wr_set_ud_addr;
   }
-  if (type == IBV_QPT_RC) {
+  if (type == IBV_QPT_RC || type == IBV_QPT_UC) qp.wr_bind_mw = wr_bind_mw;
+  if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND) {
     qp.wr_rdma_read = wr_rdma_read;
     qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
     qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
     qp.wr_send_inv = wr_send_inv;
-    qp.wr_local_inv = wr_local_inv;
   }
+  if (type == IBV_QPT_RC) qp.wr_local_inv = wr_local_inv;
+  if (type == IBV_QPT_XRC_SEND) qp.wr_set_xrc_srqn = wr_set_xrc_srqn;
   qp.wr_set_inline_data = wr_set_inline_data;
   qp.wr_set_inline_data_list = wr_set_inline_data_list;
   qp.wr_set_sge = wr_set_sge;

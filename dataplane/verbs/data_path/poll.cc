@@ -68,8 +68,12 @@ bool take_entry(CompletionQueue& queue, attach::CompletionEntry& out) noexcept {
   while (head != tail) {
     out = queue.entry(head++);
     QueuePair* const pair = queue.pairs.find(out.qp_number);
-    const bool dropped = (out.flags & attach::entry_flag::dropped) != 0 || pair == nullptr;
-    if (!dropped) {
+    // A queue pair of XRC is none of those whose requests retire here, and may be another
+    // program's.
+    const bool from_domain = (out.flags & attach::entry_flag::from_domain) != 0;
+    const bool dropped =
+        (out.flags & attach::entry_flag::dropped) != 0 || (pair == nullptr && !from_domain);
+    if (!dropped && !from_domain) {
       WorkQueue& work = is_receive(out.opcode) ? pair->receive : pair->send;
       // With a shared receive queue there is nothing of its own to retire.
       if (work.memory != nullptr) work.retired.store(out.retired, std::memory_order_release);
@@ -113,6 +117,12 @@ void drop_pair(CompletionQueue& queue, std::uint32_t qp_number, bool forget) noe
     if (entry.qp_number == qp_number) entry.flags |= attach::entry_flag::dropped;
   }
   if (forget) queue.pairs.remove(qp_number);
+}
+
+void drop_completions(const ibv_qp& qp, bool forget) noexcept {
+  if (qp.send_cq != nullptr) drop_pair(CompletionQueue::of(qp.send_cq), qp.qp_num, forget);
+  if (qp.recv_cq == nullptr || qp.recv_cq == qp.send_cq) return;
+  drop_pair(CompletionQueue::of(qp.recv_cq), qp.qp_num, forget);
 }
 
 ibv_wc_opcode opcode_of(const attach::CompletionEntry& entry) noexcept {

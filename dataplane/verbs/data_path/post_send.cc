@@ -24,13 +24,15 @@ bool offered(ibv_qp_type type, ibv_wr_opcode opcode) {
       return true;
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
-    case IBV_WR_BIND_MW:
       return type != IBV_QPT_UD;
+    case IBV_WR_BIND_MW:  // to a queue pair whose peer may use it: one of XRC has none such
+      return type == IBV_QPT_RC || type == IBV_QPT_UC;
     case IBV_WR_SEND_WITH_INV:
-    case IBV_WR_LOCAL_INV:
     case IBV_WR_RDMA_READ:
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+    case IBV_WR_LOCAL_INV:
       return type == IBV_QPT_RC;
     default:
       return false;
@@ -128,6 +130,7 @@ int put_request(QueuePair& pair, const ibv_send_wr& wr, std::uint32_t pending) {
     return put_bind(slot, qp, *wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
   }
   put_target(pair, wr, slot);
+  if (qp.qp_type == IBV_QPT_XRC_SEND) slot.target_srq = wr.qp_type.xrc.remote_srqn;
   return put_data(queue, wr, slot);
 }
 
@@ -135,7 +138,7 @@ int put_request(QueuePair& pair, const ibv_send_wr& wr, std::uint32_t pending) {
 template <class Publish, class Ring>
 int post(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, Publish publish, Ring ring) noexcept {
   QueuePair& pair = QueuePair::of(qp);
-  if (!pair.context->usable() || !takes_sends(qp->state)) {
+  if (!pair.context->usable() || !takes_sends(*qp)) {
     *bad_wr = wr;
     return result(pair.context->usable() ? EINVAL : EIO);
   }

@@ -62,6 +62,8 @@ inline int put_inline(attach::SendSlot& slot, const WorkQueue& queue, const void
 }
 
 // States in which a send queue takes requests; in an error state they are flushed.
-inline bool takes_sends(ibv_qp_state state) { return state >= IBV_QPS_RTS && state <= IBV_QPS_ERR; }
+inline bool takes_sends(const ibv_qp& qp) {
+  return qp.state >= IBV_QPS_RTS && qp.state <= IBV_QPS_ERR && qp.qp_type != IBV_QPT_XRC_RECV;
+}
 
 }  // namespace paceline::verbs

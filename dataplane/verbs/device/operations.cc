@@ -21,6 +21,9 @@ void set_operations(verbs_context& verbs) {
   verbs.query_device_ex = query_device_ex;
   verbs.create_cq_ex = create_cq_ex;
   verbs.create_qp_ex = create_qp_ex;
+  verbs.open_qp = open_qp;
+  verbs.open_xrcd = open_xrcd;
+  verbs.close_xrcd = close_xrcd;
   verbs.create_srq_ex = create_srq_ex;
   verbs.get_srq_num = get_srq_num;
   verbs.modify_qp_rate_limit = modify_qp_rate_limit;

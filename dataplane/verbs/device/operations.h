@@ -26,6 +26,10 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) noexcep
 // queue_pair.cc, queue_pair_state.cc
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) noexcept;
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr) noexcept;
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) noexcept;
+// domain.cc
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept;
+int close_xrcd(ibv_xrcd* xrcd) noexcept;
 // shared_receive_queue.cc
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) noexcept;
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) noexcept;

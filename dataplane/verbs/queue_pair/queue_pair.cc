@@ -9,6 +9,7 @@
 #include "dataplane/verbs/completion/completion_queue.h"
 #include "dataplane/verbs/device/context.h"
 #include "dataplane/verbs/device/operations.h"
+#include "dataplane/verbs/queue_pair/domain.h"
 
 namespace paceline::verbs {
 
@@ -56,15 +57,19 @@ int map_queues(QueuePair& pair, attach::Message& reply, const attach::CreateQpRe
 
 int check(const Context& c, const ibv_pd* pd, const ibv_qp_init_attr& attr) {
   const attach::NicLimits& limits = c.nic.limits;
-  if (attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC && attr.qp_type != IBV_QPT_UD) {
+  const bool sends_only = attr.qp_type == IBV_QPT_XRC_SEND;
+  if (attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC && attr.qp_type != IBV_QPT_UD &&
+      !sends_only) {
     return EOPNOTSUPP;
   }
-  if (attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
   const ibv_context* const context = pd->context;
-  if (attr.send_cq->context != context || attr.recv_cq->context != context) return EINVAL;
-  if (attr.srq != nullptr && attr.srq->context != context) return EINVAL;
+  if (attr.send_cq == nullptr || attr.send_cq->context != context) return EINVAL;
+  if (!sends_only) {
+    if (attr.recv_cq == nullptr || attr.recv_cq->context != context) return EINVAL;
+    if (attr.srq != nullptr && attr.srq->context != context) return EINVAL;
+  }
   const ibv_qp_cap& cap = attr.cap;
-  const bool own = attr.srq == nullptr;
+  const bool own = attr.srq == nullptr && !sends_only;
   if (cap.max_send_wr > limits.requests || cap.max_send_sge > limits.segments) return EINVAL;
   if (own && (cap.max_recv_wr > limits.requests || cap.max_recv_sge > limits.segments)) {
     return EINVAL;
@@ -76,12 +81,14 @@ attach::CreateQpRequest request_for(const ibv_pd& pd, const ibv_qp_init_attr& at
   attach::CreateQpRequest q;
   q.pd = pd.handle;
   q.send_cq = attr.send_cq->handle;
-  q.receive_cq = attr.recv_cq->handle;
-  q.srq = attr.srq == nullptr ? 0 : attr.srq->handle;
   q.send_requests = attr.cap.max_send_wr;
-  q.receive_requests = attr.srq == nullptr ? attr.cap.max_recv_wr : 0;
   q.send_segments = attr.cap.max_send_sge;
-  q.receive_segments = attr.srq == nullptr ? attr.cap.max_recv_sge : 0;
+  if (attr.qp_type != IBV_QPT_XRC_SEND) {
+    q.receive_cq = attr.recv_cq->handle;
+    q.srq = attr.srq == nullptr ? 0 : attr.srq->handle;
+    q.receive_requests = attr.srq == nullptr ? attr.cap.max_recv_wr : 0;
+    q.receive_segments = attr.srq == nullptr ? attr.cap.max_recv_sge : 0;
+  }
   q.inline_bytes = attr.cap.max_inline_data;
   q.type = static_cast<attach::PairType>(attr.qp_type);
   return q;
@@ -94,10 +101,10 @@ void join(ibv_cq* cq, QueuePair& pair) {
   queue.pairs.add(pair.base().qp_num, &pair);
 }
 
-void describe(QueuePair& pair, ibv_pd* pd, const ibv_qp_init_attr& attr,
+void describe(QueuePair& pair, ibv_context* context, ibv_pd* pd, const ibv_qp_init_attr& attr,
               const attach::CreateQpReply& made) {
   ibv_qp& qp = pair.base();
-  qp.context = pd->context;
+  qp.context = context;
   qp.qp_context = attr.qp_context;
   qp.pd = pd;
   qp.send_cq = attr.send_cq;
@@ -112,9 +119,65 @@ void describe(QueuePair& pair, ibv_pd* pd, const ibv_qp_init_attr& attr,
   pair.all_signaled = attr.sq_sig_all != 0;
 }
 
+// An XRC queue pair for receiving, made or opened: it has neither queues nor a protection domain.
+template <class Request>
+QueuePair* make_target(ibv_context* context, attach::Operation operation, const Request& request,
+                       void* qp_context) {
+  Context& c = Context::of(context);
+  auto pair = std::make_unique<QueuePair>();
+  pair->context = &c;
+  {
+    const std::lock_guard hold(c.objects);
+    c.queue_pairs.reserve(c.queue_pairs.size() + 1);
+  }
+  attach::CreateQpReply made;
+  if (const int error = c.session.ask(operation, request, made); error != 0) return refuse(error);
+  ibv_qp_init_attr attr{};
+  attr.qp_context = qp_context;
+  attr.qp_type = IBV_QPT_XRC_RECV;
+  describe(*pair, context, nullptr, attr, made);
+  const std::lock_guard hold(c.objects);
+  c.queue_pairs.push_back(pair.get());
+  return pair.release();
+}
+
+ibv_qp* make_target(ibv_context* context, ibv_qp_init_attr_ex& attr) {
+  if (attr.comp_mask != IBV_QP_INIT_ATTR_XRCD || attr.xrcd == nullptr ||
+      attr.xrcd->context != context) {
+    return refuse(EINVAL);
+  }
+  attach::CreateQpRequest request;
+  request.type = attach::PairType::xrc_receive;
+  request.domain = Domain::of(attr.xrcd).handle;
+  QueuePair* const pair =
+      make_target(context, attach::Operation::create_qp, request, attr.qp_context);
+  if (pair == nullptr) return nullptr;
+  attr.cap = {};
+  return &pair->base();
+}
+
+ibv_qp* open_target(ibv_context* context, const ibv_qp_open_attr& attr) {
+  constexpr std::uint32_t kNeeded =
+      IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+  if ((attr.comp_mask & ~std::uint32_t{IBV_QP_OPEN_ATTR_CONTEXT}) != kNeeded ||
+      attr.qp_type != IBV_QPT_XRC_RECV || attr.xrcd == nullptr || attr.xrcd->context != context) {
+    return refuse(EINVAL);
+  }
+  const bool has_context = (attr.comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0;
+  QueuePair* const pair =
+      make_target(context, attach::Operation::open_qp,
+                  attach::OpenQpRequest{Domain::of(attr.xrcd).handle, attr.qp_num},
+                  has_context ? attr.qp_context : nullptr);
+  return pair == nullptr ? nullptr : &pair->base();
+}
+
 QueuePair* make_pair(ibv_pd* pd, ibv_qp_init_attr& attr) {
   Context& c = Context::of(pd->context);
   if (const int error = check(c, pd, attr); error != 0) return refuse(error);
+  if (attr.qp_type == IBV_QPT_XRC_SEND) {  // what programs leave there says nothing
+    attr.recv_cq = nullptr;
+    attr.srq = nullptr;
+  }
   auto pair = std::make_unique<QueuePair>();
   pair->context = &c;
   {
@@ -130,11 +193,11 @@ QueuePair* make_pair(ibv_pd* pd, ibv_qp_init_attr& attr) {
     c.session.drop(attach::Operation::destroy_qp, made.handle);
     return refuse(error);
   }
-  describe(*pair, pd, attr, made);
+  describe(*pair, pd->context, pd, attr, made);
   if (c.faults != nullptr) pair->faults = c.faults->for_pair(attr.qp_type == IBV_QPT_RC);
   attr.cap = pair->cap;
   join(attr.send_cq, *pair);
-  if (attr.recv_cq != attr.send_cq) join(attr.recv_cq, *pair);
+  if (attr.recv_cq != nullptr && attr.recv_cq != attr.send_cq) join(attr.recv_cq, *pair);
   const std::lock_guard hold(c.objects);
   c.queue_pairs.push_back(pair.get());
   return pair.release();
@@ -143,6 +206,7 @@ QueuePair* make_pair(ibv_pd* pd, ibv_qp_init_attr& attr) {
 ibv_qp* make_extended_pair(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   constexpr std::uint32_t kMask =
       IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if (attr.qp_type == IBV_QPT_XRC_RECV) return make_target(context, attr);
   if ((attr.comp_mask & ~kMask) != 0) return refuse(EOPNOTSUPP);
   if ((attr.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr.pd == nullptr ||
       attr.pd->context != context) {
@@ -175,8 +239,7 @@ int destroy_pair(QueuePair* pair) {
   if (pair->faults != nullptr) c.faults->alarm().cancel(pair);
   const int error = c.session.drop(attach::Operation::destroy_qp, qp.handle);
   if (error != 0 && error != EIO) return error;
-  drop_pair(CompletionQueue::of(qp.send_cq), qp.qp_num, true);
-  if (qp.recv_cq != qp.send_cq) drop_pair(CompletionQueue::of(qp.recv_cq), qp.qp_num, true);
+  drop_completions(qp, true);
   {
     const std::lock_guard hold(c.objects);
     forget(c.queue_pairs, pair);
@@ -193,6 +256,10 @@ int destroy_pair(QueuePair* pair) {
 }
 
 }  // namespace
+
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) noexcept {
+  return guarded(static_cast<ibv_qp*>(nullptr), [&] { return open_target(context, *attr); });
+}
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) noexcept {
   return guarded(static_cast<ibv_qp*>(nullptr), [&] { return make_extended_pair(context, *attr); });

@@ -80,9 +80,7 @@ void empty_queue(WorkQueue& queue) {
 }
 
 void after_reset(QueuePair& pair) {
-  const ibv_qp& qp = pair.base();
-  drop_pair(CompletionQueue::of(qp.send_cq), qp.qp_num, false);
-  if (qp.recv_cq != qp.send_cq) drop_pair(CompletionQueue::of(qp.recv_cq), qp.qp_num, false);
+  drop_completions(pair.base(), false);
   empty_queue(pair.send);
   empty_queue(pair.receive);
 }

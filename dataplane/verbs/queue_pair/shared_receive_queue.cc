@@ -7,6 +7,7 @@
 #include "dataplane/verbs/abi/results.h"
 #include "dataplane/verbs/device/context.h"
 #include "dataplane/verbs/device/operations.h"
+#include "dataplane/verbs/queue_pair/domain.h"
 
 namespace paceline::verbs {
 
@@ -31,7 +32,13 @@ int map_queue(SharedReceiveQueue& srq, attach::Message& reply, const attach::Srq
   return 0;
 }
 
-ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr) {
+// Of XRC: in a domain, with a completion queue. Else both are null.
+struct Home {
+  ibv_xrcd* domain = nullptr;
+  ibv_cq* cq = nullptr;
+};
+
+ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, const Home& home = {}) {
   Context& c = Context::of(pd->context);
   const attach::NicLimits& limits = c.nic.limits;
   if (attr.max_wr == 0 || attr.max_wr > limits.requests || attr.max_sge > limits.segments) {
@@ -44,8 +51,14 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr) {
     c.shared_receive_queues.reserve(c.shared_receive_queues.size() + 1);
   }
   // The limit at creation is not an armed one (ibv_create_srq(3)).
-  const attach::CreateSrqRequest request{pd->handle, attr.max_wr,
-                                         attr.max_sge == 0 ? 1 : attr.max_sge, 0};
+  attach::CreateSrqRequest request;
+  request.pd = pd->handle;
+  request.requests = attr.max_wr;
+  request.segments = attr.max_sge == 0 ? 1 : attr.max_sge;
+  if (home.domain != nullptr) {
+    request.domain = Domain::of(home.domain).handle;
+    request.cq = home.cq->handle;
+  }
   attach::Message reply;
   int error = c.session.ask(attach::Operation::create_srq, request, reply);
   if (error != 0) return refuse(error);
@@ -108,16 +121,25 @@ int destroy_srq(SharedReceiveQueue* srq) {
 }  // namespace
 
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) noexcept {
-  constexpr std::uint32_t kMask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+  constexpr std::uint32_t kHome = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  constexpr std::uint32_t kMask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | kHome;
   if ((attr->comp_mask & ~kMask) != 0) return refuse(EOPNOTSUPP);
-  if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type != IBV_SRQT_BASIC) {
-    return refuse(EOPNOTSUPP);
-  }
+  const bool typed = (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+  const ibv_srq_type type = typed ? attr->srq_type : IBV_SRQT_BASIC;
+  if (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC) return refuse(EOPNOTSUPP);
   if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attr->pd->context != context) {
     return refuse(EINVAL);
   }
+  Home home;
+  if (type == IBV_SRQT_XRC) {
+    if ((attr->comp_mask & kHome) != kHome || attr->xrcd == nullptr || attr->cq == nullptr ||
+        attr->xrcd->context != context || attr->cq->context != context) {
+      return refuse(EINVAL);
+    }
+    home = {attr->xrcd, attr->cq};
+  }
   return guarded(static_cast<ibv_srq*>(nullptr),
-                 [&] { return make_srq(attr->pd, attr->srq_context, attr->attr); });
+                 [&] { return make_srq(attr->pd, attr->srq_context, attr->attr, home); });
 }
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) noexcept {

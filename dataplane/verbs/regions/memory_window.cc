@@ -31,7 +31,9 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
 }
 
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) noexcept {
-  if (mw->type != IBV_MW_TYPE_1 || mw->pd->handle != qp->pd->handle) return result(EINVAL);
+  if (mw->type != IBV_MW_TYPE_1 || qp->pd == nullptr || mw->pd->handle != qp->pd->handle) {
+    return result(EINVAL);
+  }
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_BIND_MW;
   wr.wr_id = bind->wr_id;

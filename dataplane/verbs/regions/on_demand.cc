@@ -11,6 +11,7 @@ void describe_on_demand(ibv_device_attr_ex& out) {
   out.odp_caps.per_transport_caps.rc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE |
                                                 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
                                                 IBV_ODP_SUPPORT_SRQ_RECV;
+  out.xrc_odp_caps = out.odp_caps.per_transport_caps.rc_odp_caps;
   out.odp_caps.per_transport_caps.uc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE;
   out.odp_caps.per_transport_caps.ud_odp_caps = kMessages | IBV_ODP_SUPPORT_SRQ_RECV;
 }

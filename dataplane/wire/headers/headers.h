@@ -1,6 +1,7 @@
 // The headers of RoCEv2 as plain values in host order, each with its length, a load and a store.
 // (IBTA vol. 1: BTH 9.2, RETH 9.3.3, AtomicETH 9.3.4, AETH 9.3.5.1, AtomicAckETH 9.3.5.2, ImmDt
-// 9.3.6, IETH 9.3.7, DETH 9.3.2; RoCEv2 FECN/BECN: annex A17.) Callers guarantee the bytes.
+// 9.3.6, IETH 9.3.7, DETH 9.3.2; XRCETH: annex A14; RoCEv2 FECN/BECN: annex A17.) Callers guarantee
+// the bytes.
 #pragma once
 
 #include <cstddef>
@@ -145,6 +146,7 @@ inline constexpr std::size_t kImmediateBytes = 4;
 inline constexpr std::size_t kInvalidateBytes = 4;
 inline constexpr std::size_t kAtomicAckBytes = 8;
 inline constexpr std::size_t kCnpReservedBytes = 16;
+inline constexpr std::size_t kXrcEthBytes = 4;  // 8 reserved bits, number of a receive queue
 
 // Every extension header a packet may have; which are there, the opcode's properties say. Parse
 // leaves the others zero, build ignores them.
@@ -156,6 +158,7 @@ struct Extensions {
   std::uint64_t atomic_original = 0;  // AtomicAckETH: the value before the operation
   AtomicEth atomic;
   Deth deth;
+  std::uint32_t xrc_srq = 0;  // XRCETH: 24 bits
   friend bool operator==(const Extensions&, const Extensions&) = default;
 };
 

@@ -18,19 +18,36 @@ std::string_view position_names(Opcode op, std::string_view first, std::string_v
   return only;
 }
 
-std::string_view rc_data_name(Opcode op) {
+// Of XRC; without their first letter the names are those of RC.
+std::string_view reliable_name(Opcode op) {
   const OpcodeProperties& row = properties(op);
-  if (row.operation == Operation::read_response) {
-    return position_names(op, "RC READ Response First", "RC READ Response Middle",
-                          "RC READ Response Last", "RC READ Response Only");
+  switch (row.operation) {
+    case Operation::read_request:
+      return "XRC READ Request";
+    case Operation::read_response:
+      return position_names(op, "XRC READ Response First", "XRC READ Response Middle",
+                            "XRC READ Response Last", "XRC READ Response Only");
+    case Operation::acknowledge:
+      return "XRC ACK";
+    case Operation::atomic_acknowledge:
+      return "XRC ATOMIC ACK";
+    case Operation::compare_swap:
+      return "XRC CMP_SWAP";
+    case Operation::fetch_add:
+      return "XRC FETCH_ADD";
+    case Operation::send:
+      if (row.has_ieth()) return row.begins_message() ? "XRC SEND Only+Inv" : "XRC SEND Last+Inv";
+      if (row.has_immediate())
+        return row.begins_message() ? "XRC SEND Only+Imm" : "XRC SEND Last+Imm";
+      return position_names(op, "XRC SEND First", "XRC SEND Middle", "XRC SEND Last",
+                            "XRC SEND Only");
+    default:
+      break;
   }
-  if (row.operation == Operation::send) {
-    if (row.has_ieth()) return row.begins_message() ? "RC SEND Only+Inv" : "RC SEND Last+Inv";
-    if (row.has_immediate()) return row.begins_message() ? "RC SEND Only+Imm" : "RC SEND Last+Imm";
-    return position_names(op, "RC SEND First", "RC SEND Middle", "RC SEND Last", "RC SEND Only");
-  }
-  if (row.has_immediate()) return row.begins_message() ? "RC WRITE Only+Imm" : "RC WRITE Last+Imm";
-  return position_names(op, "RC WRITE First", "RC WRITE Middle", "RC WRITE Last", "RC WRITE Only");
+  if (row.has_immediate())
+    return row.begins_message() ? "XRC WRITE Only+Imm" : "XRC WRITE Last+Imm";
+  return position_names(op, "XRC WRITE First", "XRC WRITE Middle", "XRC WRITE Last",
+                        "XRC WRITE Only");
 }
 
 std::string_view uc_name(Opcode op) {
@@ -47,6 +64,7 @@ std::string_view uc_name(Opcode op) {
 
 std::string_view opcode_name(Opcode op) {
   const OpcodeProperties& row = properties(op);
+  if (row.service == Service::xrc) return reliable_name(op);
   switch (row.operation) {
     case Operation::none:
       return "unknown";
@@ -55,19 +73,14 @@ std::string_view opcode_name(Opcode op) {
       if (row.service == Service::uc) return uc_name(op);
       if (row.service == Service::ud)
         return row.has_immediate() ? "UD SEND Only+Imm" : "UD SEND Only";
-      return rc_data_name(op);
+      return reliable_name(op).substr(1);
     case Operation::read_response:
-      return rc_data_name(op);
     case Operation::read_request:
-      return "RC READ Request";
     case Operation::acknowledge:
-      return "RC ACK";
     case Operation::atomic_acknowledge:
-      return "RC ATOMIC ACK";
     case Operation::compare_swap:
-      return "RC CMP_SWAP";
     case Operation::fetch_add:
-      return "RC FETCH_ADD";
+      return reliable_name(op).substr(1);
     case Operation::cnp:
       return "CNP";
     case Operation::hello:
@@ -98,6 +111,8 @@ std::string_view service_name(Service service) {
       return "CNP";
     case Service::control:
       return "control";
+    case Service::xrc:
+      return "XRC";
   }
   return "none";
 }

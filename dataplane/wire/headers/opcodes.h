@@ -1,7 +1,7 @@
 // Base transport header opcodes and what each implies, as one table of 256 rows known at compile
-// time (IBTA vol. 1, 9.2, tables 35 to 38; CNP: annex A17.9.3). The upper three bits name the
-// service: RC 000, UC 001, UD 011, CNP 100, manufacturer specific 110 and 111. RD and XRC do not
-// occur over RoCEv2 here; FLUSH and ATOMIC WRITE (annex A19) are not spoken.
+// time (IBTA vol. 1, 9.2, tables 35 to 38; XRC: annex A14; CNP: annex A17.9.3). The upper three
+// bits name the service: RC 000, UC 001, UD 011, CNP 100, XRC 101, manufacturer specific 110 and
+// 111. RD does not occur over RoCEv2; FLUSH and ATOMIC WRITE (annex A19) are not spoken.
 #pragma once
 
 #include <array>
@@ -62,6 +62,12 @@ enum class Opcode : std::uint8_t {
   notice = 0xC5,
 };
 
+// XRC has the operations of RC, under opcodes that differ by these bits.
+inline constexpr std::uint8_t kXrcBits = 0xA0;
+constexpr Opcode xrc_opcode(Opcode rc) {
+  return static_cast<Opcode>(kXrcBits | static_cast<unsigned>(rc));
+}
+
 // Destination queue pair of HELLO, REQUEST, GRANT and NOTICE. Queue pairs 0 and 1 are the
 // management ones, 0xFFFFFF is multicast; this number is never given to an application's queue
 // pair.
@@ -69,7 +75,7 @@ inline constexpr std::uint32_t kControlQpn = 0xFF'FFFD;
 inline constexpr std::uint32_t kMulticastQpn = 0xFF'FFFF;
 inline constexpr std::uint32_t kMaxQpn = 0xFF'FFFF;
 
-enum class Service : std::uint8_t { none = 0, rc, uc, ud, cnp, control };
+enum class Service : std::uint8_t { none = 0, rc, uc, ud, cnp, control, xrc };
 
 enum class Operation : std::uint8_t {
   none = 0,
@@ -106,9 +112,10 @@ inline constexpr std::uint16_t request = 1U << 9;     // from requester to respo
 inline constexpr std::uint16_t response = 1U << 10;   // from responder to requester
 inline constexpr std::uint16_t body = 1U << 11;       // Paceline's own: a message body
 inline constexpr std::uint16_t xack = 1U << 12;       // the body of an extended acknowledgement
+inline constexpr std::uint16_t xrc_eth = 1U << 13;
 // Any extension header whatever.
 inline constexpr std::uint16_t any_extension =
-    reth | aeth | immediate | ieth | atomic_eth | atomic_ack_eth | deth;
+    reth | aeth | immediate | ieth | atomic_eth | atomic_ack_eth | deth | xrc_eth;
 }  // namespace opcode_flag
 
 struct OpcodeProperties {
@@ -127,6 +134,7 @@ struct OpcodeProperties {
   constexpr bool has_atomic_eth() const { return has(opcode_flag::atomic_eth); }
   constexpr bool has_atomic_ack_eth() const { return has(opcode_flag::atomic_ack_eth); }
   constexpr bool has_deth() const { return has(opcode_flag::deth); }
+  constexpr bool has_xrc_eth() const { return has(opcode_flag::xrc_eth); }
   constexpr bool carries_payload() const { return has(opcode_flag::payload); }
   constexpr bool is_request() const { return has(opcode_flag::request); }
   constexpr bool is_response() const { return has(opcode_flag::response); }
@@ -150,6 +158,7 @@ constexpr std::uint8_t extension_bytes_of(std::uint16_t flags) {
   if (flags & opcode_flag::deth) n += 8;
   if (flags & opcode_flag::reserved16) n += 16;
   if (flags & opcode_flag::xack) n += 44;
+  if (flags & opcode_flag::xrc_eth) n += 4;
   return static_cast<std::uint8_t>(n);
 }
 
@@ -204,6 +213,14 @@ constexpr std::array<OpcodeProperties, 256> make_opcode_table() {
   row(Opcode::rc_fetch_add, kRc, Operation::fetch_add, kOnly, request | atomic_eth);
   row(Opcode::rc_send_last_invalidate, kRc, Operation::send, kLast, kData | ieth);
   row(Opcode::rc_send_only_invalidate, kRc, Operation::send, kOnly, kData | ieth);
+
+  // Requests of XRC name the receive queue that they are for; responses are as those of RC.
+  for (unsigned rc = 0; rc <= static_cast<unsigned>(Opcode::rc_send_only_invalidate); ++rc) {
+    const OpcodeProperties& like = table[rc];
+    if (!like.known()) continue;
+    row(xrc_opcode(static_cast<Opcode>(rc)), Service::xrc, like.operation, like.position,
+        like.is_request() ? like.flags | unsigned{xrc_eth} : like.flags);
+  }
 
   row(Opcode::ud_send_only, Service::ud, Operation::send, kOnly, kData | deth);
   row(Opcode::ud_send_only_imm, Service::ud, Operation::send, kOnly, kData | deth | immediate);

@@ -8,52 +8,72 @@
 namespace paceline::wire {
 namespace {
 
-// Copies the template and fills lengths and IPv4 checksum for a datagram whose bytes behind the BTH
-// (extension headers, payload, pad, without ICRC) count `after_bth`. Returns the BTH's place.
-[[gnu::always_inline]] inline std::byte* begin_packet(const HeaderTemplate& header,
-                                                      HeaderBuffer out, std::size_t after_bth) {
-  std::byte* const p = out.data();
-  const std::byte* const from = header.bytes.data();
-  if (header.header_bytes <= HeaderTemplate::kPlainBytes) [[likely]] {
-    // Four vector moves that overlap so that the fields of an IPv4 header lie within one each: the
-    // port reads the addresses before the moves have reached the cache.
-    for (const std::size_t at : {0U, 14U, 30U, 40U}) std::memcpy(p + at, from + at, 16);
-  } else {
-    std::memcpy(p, from, HeaderTemplate::kMaxBytes);
-  }
-  const std::size_t udp_length = kUdpBytes + kBthBytes + after_bth + kIcrcBytes;
+// Where an IPv4 packet without a tag has its headers: nearly every packet, and the only one whose
+// template is as short as HeaderTemplate::kPlainBytes.
+constexpr std::size_t kPlainIp = kEthernetBytes;
+constexpr std::size_t kPlainUdp = kPlainIp + kIpv4Bytes;
+constexpr std::size_t kPlainBth = kPlainUdp + kUdpBytes;
+static_assert(kPlainBth + kBthBytes <= HeaderTemplate::kPlainBytes);
+static_assert(kPlainBth + kBthBytes + kVlanBytes > HeaderTemplate::kPlainBytes);
+static_assert(kPlainBth + kBthBytes + kXrcEthBytes > HeaderTemplate::kPlainBytes);
+
+[[gnu::always_inline]] inline void store_ipv4_lengths(std::byte* ip, std::uint32_t template_sum,
+                                                      std::size_t udp_length) {
   assert(udp_length + kIpv4Bytes <= 0xFFFF);
-  std::byte* const ip = p + header.l3_offset;
-  if (!header.ipv6) {
-    const auto total = static_cast<std::uint16_t>(kIpv4Bytes + udp_length);
-    store_be16(ip + 2, total);
-    store_be16(ip + 10, static_cast<std::uint16_t>(~fold_sum(header.ip_sum + total)));
-  } else {
-    store_be16(ip + 4, static_cast<std::uint16_t>(udp_length));
-  }
-  store_be16(p + header.udp_offset + 4, static_cast<std::uint16_t>(udp_length));
-  return p + header.bth_offset();
+  const auto total = static_cast<std::uint16_t>(kIpv4Bytes + udp_length);
+  store_be16(ip + 2, total);
+  store_be16(ip + 10, static_cast<std::uint16_t>(~fold_sum(template_sum + total)));
 }
 
-// The three words of the BTH. Migration state and P_Key come from the template.
-[[gnu::always_inline]] inline void store_bth(const HeaderTemplate& header, std::byte* bth,
+// The three words of the BTH. Migration state, P_Key and the bits of XRC come from the template's
+// at `from`.
+[[gnu::always_inline]] inline void store_bth(const std::byte* from, std::byte* bth,
                                              const TransportFields& f, unsigned pad) {
   assert(f.dest_qpn <= kMaxQpn);
-  const unsigned migrated = load_u8(header.bytes.data() + header.bth_offset() + 1) & 0x40U;
-  store_u8(bth, static_cast<std::uint8_t>(f.opcode));
+  const unsigned migrated = load_u8(from + 1) & 0x40U;
+  store_u8(bth, static_cast<std::uint8_t>(static_cast<unsigned>(f.opcode) | load_u8(from)));
   store_u8(bth + 1, static_cast<std::uint8_t>((f.solicited ? 0x80U : 0U) | migrated | (pad << 4)));
   store_be32(bth + 4, (f.fecn ? 0x8000'0000U : 0U) | (f.becn ? 0x4000'0000U : 0U) | f.dest_qpn);
   store_be32(bth + 8, (f.ack_request ? 0x8000'0000U : 0U) | f.psn.value());
 }
 
-// Template, lengths, BTH. Returns where the first extension header goes.
+// begin() of all others: with a tag, an XRCETH, or IPv6.
+[[gnu::noinline]] std::byte* begin_long(const HeaderTemplate& header, HeaderBuffer out,
+                                        const TransportFields& f, std::size_t after_headers) {
+  std::byte* const p = out.data();
+  std::memcpy(p, header.bytes.data(), HeaderTemplate::kMaxBytes);
+  const std::size_t udp_length =
+      std::size_t{header.header_bytes} - header.udp_offset + after_headers + kIcrcBytes;
+  if (header.ipv6) {
+    store_be16(p + header.l3_offset + 4, static_cast<std::uint16_t>(udp_length));
+  } else {
+    store_ipv4_lengths(p + header.l3_offset, header.ip_sum, udp_length);
+  }
+  store_be16(p + header.udp_offset + 4, static_cast<std::uint16_t>(udp_length));
+  store_bth(header.bytes.data() + header.bth_offset(), p + header.bth_offset(), f,
+            pad_bytes(f.payload_bytes));
+  return p + header.header_bytes;
+}
+
+// Copies the template and fills in lengths, IPv4 checksum and BTH. Returns where the first
+// extension header behind those of the template goes.
 [[gnu::always_inline]] inline std::byte* begin(const HeaderTemplate& header, HeaderBuffer out,
                                                const TransportFields& f,
                                                std::size_t extension_bytes) {
   const unsigned pad = pad_bytes(f.payload_bytes);
-  std::byte* const bth = begin_packet(header, out, extension_bytes + f.payload_bytes + pad);
-  store_bth(header, bth, f, pad);
-  return bth + kBthBytes;
+  const std::size_t after_headers = extension_bytes + f.payload_bytes + pad;
+  if (header.header_bytes > HeaderTemplate::kPlainBytes) [[unlikely]]
+    return begin_long(header, out, f, after_headers);
+  std::byte* const p = out.data();
+  const std::byte* const from = header.bytes.data();
+  // Four vector moves that overlap so that the fields of an IPv4 header lie within one each: the
+  // port reads the addresses before the moves have reached the cache.
+  for (const std::size_t at : {0U, 14U, 30U, 40U}) std::memcpy(p + at, from + at, 16);
+  const std::size_t udp_length = kUdpBytes + kBthBytes + after_headers + kIcrcBytes;
+  store_ipv4_lengths(p + kPlainIp, header.ip_sum, udp_length);
+  store_be16(p + kPlainUdp + 4, static_cast<std::uint16_t>(udp_length));
+  store_bth(from + kPlainBth, p + kPlainBth, f, pad);
+  return p + kPlainBth + kBthBytes;
 }
 
 TransportFields fields_of(Opcode opcode, std::uint32_t dest_qpn, Psn psn, bool ack_request,
@@ -75,6 +95,10 @@ std::size_t build_packet(const HeaderTemplate& header, HeaderBuffer out,
   assert(row.known() && !row.is_control());
   assert(row.carries_payload() || fields.payload_bytes == 0);
   std::byte* p = begin(header, out, fields, row.extension_bytes);
+  if (row.has_xrc_eth()) {
+    store_be32(p, ext.xrc_srq & 0xFF'FFFFU);
+    p += kXrcEthBytes;
+  }
   if (row.has_deth()) {
     ext.deth.store(p);
     p += Deth::kBytes;
@@ -99,7 +123,7 @@ std::size_t build_data(const HeaderTemplate& header, HeaderBuffer out,
                        const TransportFields& fields, const Reth* reth, std::uint32_t immediate) {
   const OpcodeProperties& row = properties(fields.opcode);
   assert(row.operation == Operation::send || row.operation == Operation::write);
-  assert(!row.has_deth() && (!row.has_reth() || reth != nullptr));
+  assert(!row.has_deth() && !row.has_xrc_eth() && (!row.has_reth() || reth != nullptr));
   std::byte* p = begin(header, out, fields, row.extension_bytes);
   if (row.has_reth()) {
     reth->store(p);

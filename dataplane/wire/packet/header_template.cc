@@ -71,4 +71,15 @@ void set_source_port(HeaderTemplate& header, std::uint16_t udp_source_port) {
   store_be16(header.bytes.data() + header.udp_offset, udp_source_port);
 }
 
+void use_xrc(HeaderTemplate& header, bool requests) {
+  store_u8(header.bytes.data() + header.bth_offset(), kXrcBits);
+  if (requests) header.header_bytes += kXrcEthBytes;
+}
+
+void set_xrc_srq(HeaderTemplate& header, std::uint32_t number) {
+  assert(number <= 0xFF'FFFF &&
+         header.header_bytes == header.bth_offset() + kBthBytes + kXrcEthBytes);
+  store_be32(header.bytes.data() + header.bth_offset() + kBthBytes, number);
+}
+
 }  // namespace paceline::wire

@@ -34,12 +34,12 @@ struct FlowAddressing {
 };
 
 struct alignas(64) HeaderTemplate {
-  // Ethernet with tag (18) + IPv6 (40) + UDP (8) + BTH (12) is the longest.
-  static constexpr std::size_t kMaxBytes = 80;
+  // Ethernet with tag (18) + IPv6 (40) + UDP (8) + BTH (12) + XRCETH (4) is the longest.
+  static constexpr std::size_t kMaxBytes = 96;
 
   // One's complement sum of the IPv4 header without total length and checksum, in host order.
   std::uint32_t ip_sum = 0;
-  std::uint8_t header_bytes = 0;  // through the base transport header
+  std::uint8_t header_bytes = 0;  // through the base transport header, or the XRCETH behind it
   std::uint8_t l3_offset = 0;
   std::uint8_t udp_offset = 0;
   bool ipv6 = false;
@@ -47,7 +47,7 @@ struct alignas(64) HeaderTemplate {
   static constexpr std::size_t kPlainBytes = 56;
   std::array<std::byte, kMaxBytes> bytes{};
 
-  std::size_t bth_offset() const { return header_bytes - kBthBytes; }
+  std::size_t bth_offset() const { return udp_offset + kUdpBytes; }
 };
 static_assert(sizeof(HeaderTemplate) == 128);
 
@@ -55,5 +55,10 @@ HeaderTemplate make_header_template(const FlowAddressing& flow);
 
 // Sends the flow's later packets over another path.
 void set_source_port(HeaderTemplate& header, std::uint16_t udp_source_port);
+
+// What is built from it is of XRC, whatever the opcode that a builder is given says: it names the
+// one of RC. With `requests` each packet has an XRCETH, whose number set_xrc_srq() sets.
+void use_xrc(HeaderTemplate& header, bool requests);
+void set_xrc_srq(HeaderTemplate& header, std::uint32_t number);
 
 }  // namespace paceline::wire

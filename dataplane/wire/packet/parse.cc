@@ -119,9 +119,14 @@ bool aeth_fits(const Aeth& aeth, Operation operation) {
 // follow one another on the wire.
 ParseError load_extensions(const std::byte* p, const OpcodeProperties& properties,
                            Extensions& ext) {
-  if (properties.has_deth()) {
-    ext.deth = Deth::load(p);
-    p += Deth::kBytes;
+  if (properties.has(opcode_flag::deth | opcode_flag::xrc_eth)) {  // at most one of them
+    if (properties.has_deth()) {
+      ext.deth = Deth::load(p);
+      p += Deth::kBytes;
+    } else {
+      ext.xrc_srq = load_be32(p) & 0xFF'FFFFU;
+      p += kXrcEthBytes;
+    }
   }
   if (properties.has_reth()) {
     ext.reth = Reth::load(p);

@@ -116,7 +116,7 @@ TEST_CASE("sizes, handles and rights are checked before anything is made", "[thr
   CHECK(made([](auto& r) { r.send_requests = 16385; }) == EINVAL);
   CHECK(made([](auto& r) { r.receive_segments = 17; }) == EINVAL);
   CHECK(made([](auto& r) { r.inline_bytes = 513; }) == EINVAL);
-  CHECK(made([](auto& r) { r.type = static_cast<attach::PairType>(9); }) == EOPNOTSUPP);
+  CHECK(made([](auto& r) { r.type = static_cast<attach::PairType>(8); }) == EOPNOTSUPP);
   CHECK(made([](auto&) {}) == 0);
 
   int error = 0;

@@ -16,9 +16,10 @@ namespace paceline::transport::test {
 // One direction of traffic: the initiator's half of both memories, and what must come of it.
 class VerbStream {
  public:
+  // `srq`: XRC, number of the target's shared receive queue.
   VerbStream(Lab& lab, unsigned from, std::uint32_t qp, std::uint64_t seed, std::size_t count,
-             std::uint32_t mtu)
-      : lab_(lab), from_(from), qp_(qp), base_(from * kHalf), random_(seed, 40 + from) {
+             std::uint32_t mtu, std::uint32_t srq = 0)
+      : lab_(lab), from_(from), qp_(qp), srq_(srq), base_(from * kHalf), random_(seed, 40 + from) {
     draw(count, mtu);
     // Sources of SEND and WRITE are the initiator's, of READ the target's.
     for (const Job& job : jobs_) {
@@ -154,6 +155,7 @@ class VerbStream {
         }
       }
       r.local_address = Lab::kBase + job.offset;
+      r.target_srq = srq_;
       jobs_.push_back(job);
     }
     jobs_.back().request.signaled = true;
@@ -162,6 +164,7 @@ class VerbStream {
   Lab& lab_;
   unsigned from_;
   std::uint32_t qp_;
+  std::uint32_t srq_;
   std::uint64_t base_;
   Random random_;
   std::vector<Job> jobs_;

@@ -60,6 +60,22 @@ void check_row(const OpcodeProperties& row, const Expected& e) {
   CHECK(row.extension_bytes == bytes);
 }
 
+// Annex A14: the same operations under 101xxxxx, requests with four bytes more.
+void check_xrc(const Expected& e) {
+  const auto op = static_cast<Opcode>(0xA0 + e.opcode);
+  const OpcodeProperties& row = properties(op);
+  const bool responds = e.opcode >= 0x0D && e.opcode <= 0x12;
+  CHECK(opcode_name(op) == std::string("X") + e.name);
+  CHECK(row.service == Service::xrc);
+  CHECK(row.operation == properties(static_cast<Opcode>(e.opcode)).operation);
+  CHECK(row.position == properties(static_cast<Opcode>(e.opcode)).position);
+  CHECK(row.is_request() == !responds);
+  CHECK(row.has_xrc_eth() == !responds);
+  OpcodeProperties without = row;
+  without.extension_bytes = static_cast<std::uint8_t>(row.extension_bytes - (responds ? 0 : 4));
+  check_row(without, e);
+}
+
 }  // namespace
 
 TEST_CASE("opcodes: extension headers and payload as in the specification's table") {
@@ -69,6 +85,7 @@ TEST_CASE("opcodes: extension headers and payload as in the specification's tabl
     CHECK(opcode_name(op) == e.name);
     CHECK(properties(op).service == (e.opcode < 0x20 ? Service::rc : Service::ud));
     check_row(properties(op), e);
+    if (e.opcode < 0x20) check_xrc(e);
     if (e.opcode >= 0x0C) continue;
     // UC has the same SENDs and WRITEs, 0x20 further on.
     const auto uc = static_cast<Opcode>(e.opcode + 0x20);
@@ -99,7 +116,7 @@ TEST_CASE("opcodes: exactly these are known") {
           1);
     CHECK(row.extension_bytes <= kMaxExtensionBytes);
   }
-  CHECK(known == 23 + 12 + 2 + 1 + 4 + 1);
+  CHECK(known == 2 * 23 + 12 + 2 + 1 + 4 + 1);
   CHECK(opcode_name(Opcode::xack) == "XACK");
   CHECK(opcode_name(static_cast<Opcode>(0x15)) == "unknown");
 }

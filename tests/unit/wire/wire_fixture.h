@@ -51,6 +51,7 @@ inline FlowAddressing random_flow(Random& random) {
 inline Extensions random_extensions(Random& random, const OpcodeProperties& row) {
   const auto word = [&random] { return static_cast<std::uint32_t>(random.next()); };
   Extensions ext;
+  if (row.has_xrc_eth()) ext.xrc_srq = word() & 0xFF'FFFF;
   if (row.has_reth()) ext.reth = {random.next(), word(), word()};
   if (row.has_aeth()) ext.aeth = Aeth::ack(word(), static_cast<std::uint8_t>(random.below(32)));
   if (row.operation == Operation::acknowledge) {

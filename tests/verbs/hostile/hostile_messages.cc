@@ -31,11 +31,14 @@ constexpr Operation kOperations[] = {Operation::hello,
                                      Operation::create_cq,
                                      Operation::resize_cq,
                                      Operation::destroy_cq,
+                                     Operation::open_domain,
+                                     Operation::close_domain,
                                      Operation::create_srq,
                                      Operation::modify_srq,
                                      Operation::query_srq,
                                      Operation::destroy_srq,
                                      Operation::create_qp,
+                                     Operation::open_qp,
                                      Operation::modify_qp,
                                      Operation::modify_qp,
                                      Operation::query_qp,
@@ -98,14 +101,27 @@ std::vector<std::byte> HostileSession::body_of(Operation operation, RawEnd& end)
       attach::CreateSrqRequest r;
       r.pd = end.pd;
       r.requests = static_cast<std::uint32_t>(1 + w_.odd.below(64));
+      if (w_.odd.one_in(2)) r.domain = static_cast<std::uint32_t>(1 + w_.odd.below(3));
+      r.cq = end.cq.handle;
       return bytes_of(r);
     }
+    case Operation::open_domain: {
+      attach::OpenDomainRequest r;
+      r.inode = w_.odd.below(3);
+      r.flags = static_cast<std::uint32_t>(w_.odd.below(8));
+      return bytes_of(r);
+    }
+    case Operation::open_qp:
+      return bytes_of(attach::OpenQpRequest{static_cast<std::uint32_t>(1 + w_.odd.below(3)),
+                                            static_cast<std::uint32_t>(w_.odd.any())});
     case Operation::modify_srq:
       return bytes_of(attach::ModifySrqRequest{1, static_cast<std::uint32_t>(w_.odd.below(4)),
                                                static_cast<std::uint32_t>(w_.odd.below(100)),
                                                static_cast<std::uint32_t>(w_.odd.below(20))});
     case Operation::create_qp: {
-      attach::CreateQpRequest r = end.wish(static_cast<attach::PairType>(2 + w_.odd.below(3)));
+      const std::uint64_t type = w_.odd.one_in(3) ? 9 + w_.odd.below(2) : 2 + w_.odd.below(3);
+      attach::CreateQpRequest r = end.wish(static_cast<attach::PairType>(type));
+      r.domain = static_cast<std::uint32_t>(1 + w_.odd.below(3));
       if (w_.odd.one_in(3)) r.srq = 1;
       return bytes_of(r);
     }

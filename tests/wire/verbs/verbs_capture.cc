@@ -1,5 +1,5 @@
-// Writes a capture of every verb of RC, UC and UD, with what goes wrong among them, as two engines
-// exchange it over a cable: for tshark (tshark_test.py) to judge.
+// Writes a capture of every verb of RC, XRC, UC and UD, with what goes wrong among them, as two
+// engines exchange it over a cable: for tshark (tshark_test.py) to judge.
 //
 // usage: verbs_capture OUT.pcapng     exit: 0 good, 1 something did not go as it should
 #include <cstdio>
@@ -55,7 +55,8 @@ LabOptions options_of(QpType type) {
 constexpr std::uint64_t kSizes[] = {0, 1, 2, 3, 64, kMtu, kMtu + 1, 4 * kMtu + 5};
 
 // Every size of SEND and WRITE, with and without immediate; a number of receives to match.
-std::uint64_t send_and_write(Lab& lab, const Lab::Pair& pair, bool reliable) {
+std::uint64_t send_and_write(Lab& lab, const Lab::Pair& pair, bool reliable,
+                             std::uint32_t srq = 0) {
   std::uint64_t id = 0;
   std::uint64_t at = 0;
   for (const WorkOpcode opcode : {WorkOpcode::send, WorkOpcode::send_imm, WorkOpcode::write,
@@ -65,6 +66,7 @@ std::uint64_t send_and_write(Lab& lab, const Lab::Pair& pair, bool reliable) {
       if (takes_receive(opcode)) need(lab.b().post_receive(id, at, size), "a receive");
       WorkRequest request = lab.request(opcode, id++, at, at, size, 0xCAFE);
       request.solicited = size == 64;
+      request.target_srq = srq;
       if (opcode == WorkOpcode::send_invalidate) {
         request.remote_key = lab.b().engine.regions().add_plain(
             0, {lab.b().memory.data(), 64}, access::remote | access::remote_invalidate);
@@ -83,7 +85,20 @@ void all_right(Lab& lab, std::uint64_t requests) {
   for (const Completion& c : done) need(c.status == CompletionStatus::success, "a request failed");
 }
 
-void reliable(Recorder& recorder) {
+// XRC: from an initiator to a target, into a shared receive queue of its domain.
+Lab::Pair connect_domain(Lab& lab, std::uint32_t& srq) {
+  constexpr std::uint32_t kDomain = 1;
+  srq = lab.b().engine.add_domain_queue({&lab.b().receives, &lab.b().receive_cq, 0, kDomain});
+  QpConfig initiator = lab.qp_config(0);
+  QpConfig target = lab.qp_config(1);
+  initiator.type = QpType::xrc_initiator;
+  target.type = QpType::xrc_target;
+  target.domain = kDomain;
+  initiator.receive_queue = target.receive_queue = nullptr;
+  return lab.connect(initiator, target, 0xFF'FFF0, 7);
+}
+
+void reliable(Recorder& recorder, QpType type) {
   LabOptions options = options_of(QpType::rc);
   options.engine.cnp_interval = Picos{0};
   Lab lab(options);
@@ -99,16 +114,18 @@ void reliable(Recorder& recorder) {
     verdict.mark = arrived == 30;
     return true;
   });
-  const Lab::Pair pair = lab.connect(0xFF'FFF0, 7);
-  std::uint64_t id = send_and_write(lab, pair, true);
+  std::uint32_t srq = 0;
+  const Lab::Pair pair = is_xrc(type) ? connect_domain(lab, srq) : lab.connect(0xFF'FFF0, 7);
+  std::uint64_t id = send_and_write(lab, pair, true, srq);
   for (const std::uint64_t size : kSizes) {
-    need(lab.post(0, pair.a, lab.request(WorkOpcode::read, id++, 0x8000, 0x8000, size)) ==
-             PostResult::ok,
-         "a READ");
+    WorkRequest request = lab.request(WorkOpcode::read, id++, 0x8000, 0x8000, size);
+    request.target_srq = srq;
+    need(lab.post(0, pair.a, request) == PostResult::ok, "a READ");
   }
   for (const WorkOpcode opcode : {WorkOpcode::fetch_add, WorkOpcode::compare_swap}) {
     WorkRequest request = lab.request(opcode, id++, 0x10000, 0x10000, kAtomicBytes);
     request.swap_add = 3;
+    request.target_srq = srq;
     need(lab.post(0, pair.a, request) == PostResult::ok, "an atomic");
   }
   all_right(lab, id);
@@ -188,7 +205,8 @@ int run(const char* path) {
   config.rate = rate_from_gbps(100);
   LinkCapture capture(out, config);
   Recorder recorder(capture);
-  reliable(recorder);
+  reliable(recorder, QpType::rc);
+  reliable(recorder, QpType::xrc_initiator);
   refused(recorder);
   unreliable(recorder);
   datagrams(recorder);
