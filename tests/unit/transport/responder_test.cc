@@ -25,7 +25,9 @@ struct Ends {
       bool created = false;
       QueuePair& qp = bench->qp;
       qp.config.type = type;
-      qp.unreliable = type != QpType::rc;
+      qp.unreliable = !is_reliable(type);
+      qp.requests = QueuePair::requests_of(type);
+      qp.responses = QueuePair::responses_of(type);
       qp.config.receive_queue = &receives;
       qp.config.receive_cq = &bench->completions;
       qp.config.access = access::remote;
