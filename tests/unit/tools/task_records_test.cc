@@ -260,8 +260,8 @@ TEST_CASE("gather: what does not belong to the plan is refused with line and rea
   const std::string other = line_of(tasks, 2, program_key());
   refused(other.substr(0, other.size() / 2), "is cut off, and it is the last one");
   refused(other.substr(0, other.size() / 2) + "\n", "is cut off");
-  refused("{}\n", "no record");
-  refused("\n", "no record");
+  refused("{}\n", "is not a record");
+  refused("\n", "is not a record");
   std::string changed = other;
   changed[changed.find("\"task\":2") + 7] = '3';
   refused(changed, "changed after it was written");
