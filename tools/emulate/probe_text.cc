@@ -36,10 +36,10 @@ Json pair_json(const ProbedPair& pair) {
 }  // namespace
 
 std::string probe_text(const ProbeReport& report) {
-  std::string text = fmt::format(
-      "probes     {} sent, {} lost; one way p50 {:.2f} us, p99 {:.2f}, most {:.2f}\n",
-      report.totals.sent, report.totals.lost, report.there_ns.p50 / 1e3, report.there_ns.p99 / 1e3,
-      report.there_ns.most / 1e3);
+  std::string text =
+      fmt::format("probes     {} sent, {} lost; one way p50 {:.2f} us, p99 {:.2f}, most {:.2f}\n",
+                  report.totals.sent, report.totals.lost, report.there_ns.p50 / 1e3,
+                  report.there_ns.p99 / 1e3, report.there_ns.most / 1e3);
   text += fmt::format(
       "clocks     offsets known within p50 {:.0f} ns, p99 {:.0f}, most {:.0f}; drifts within p50 "
       "{:.0f} ppb, p99 {:.0f}; found set {} times\n",

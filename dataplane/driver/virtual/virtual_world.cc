@@ -317,6 +317,8 @@ RunEnd VirtualWorld::run() {
 RunEnd VirtualWorld::run_alone() {
   WorldPart& part = *parts_.front();
   for (std::uint32_t h = 0; h < hosts_->size(); ++h) part.begin(h);
+  const bool probing = scenario_.probing.enabled;
+  for (std::uint32_t h = 0; probing && h < hosts_->size(); ++h) part.poll_probing(h, Picos{0});
   const fabric::NetworkStats& stats = part.network().stats();
   const Picos over = saturating_add(scenario_.duration, Picos{1});
   Picos next_sample = options_.sample ? options_.sample_interval : kNever;
@@ -324,8 +326,10 @@ RunEnd VirtualWorld::run_alone() {
   std::uint64_t housekeeping = events_to_next_look(0, scenario_.max_hops);
   RunEnd end = RunEnd::completed;
   for (;;) {
-    const WorldPart::Pause pause = part.work(earlier(over, earlier(next_sample, next_control)),
-                                             plan_.messages.size(), housekeeping);
+    const Picos until = earlier(over, earlier(next_sample, next_control));
+    const WorldPart::Pause pause =
+        probing ? part.work_probing(until, plan_.messages.size(), housekeeping)
+                : part.work(until, plan_.messages.size(), housekeeping);
     if (pause == WorldPart::Pause::finished) break;
     if (pause == WorldPart::Pause::time) {
       const Picos time = part.wheel().next_time();

@@ -36,7 +36,7 @@ WorldPart::WorldPart(const fabric::FabricSpec& spec, double events_per_us, const
 void WorldPart::begin(std::uint32_t host) {
   actor_ = host;
   const std::size_t before = finished_.size();
-  wheel_.schedule(first_host_actor_ + host, poll_probing(host, now_));
+  poll_host(host, now_);
   for (std::size_t i = before; i < finished_.size(); ++i) finished_[i].at = kBeforeAll;
 }
 
@@ -52,17 +52,8 @@ inline Picos WorldPart::poll_group(std::uint32_t index, Picos now) {
   return earlier(host.engine.next_deadline(), host.app.next_deadline());
 }
 
-// The same with what probes, if there is any.
-Picos WorldPart::poll_probing(std::uint32_t index, Picos now) {
-  Picos next = poll_group(index, now);
-  probing::ProbeEnd* const probe = (*hosts_)[index].probe.get();
-  if (probe == nullptr) return next;
-  while (probe->poll(now)) next = poll_group(index, now);
-  return earlier(next, probe->next_deadline());
-}
-
 // Inlined into the loop: an event is little more than a call.
-template <bool kPlain>
+template <bool kSeveralPorts>
 inline void WorldPart::act(Picos time, std::uint32_t actor) {
   now_ = time;
   actor_ = actor;
@@ -73,27 +64,49 @@ inline void WorldPart::act(Picos time, std::uint32_t actor) {
     const auto woken = network_.woken_hosts();
     if (!woken.empty()) {
       for (const std::uint32_t endpoint : woken) {
-        poll_host<kPlain>(kPlain ? endpoint : host_with(endpoint), time);
+        poll_host(kSeveralPorts ? host_with(endpoint) : endpoint, time);
       }
       network_.clear_woken();
     }
   } else {
-    poll_host<kPlain>(actor - first_host_actor_, time);
+    poll_host(actor - first_host_actor_, time);
   }
 }
 
-WorldPart::Pause WorldPart::work(Picos end, std::uint64_t messages, std::uint64_t& budget) {
-  const bool plain = host_count_ == network_.hosts() && (*hosts_)[0].probe == nullptr;
-  return plain ? work_in<true>(end, messages, budget) : work_in<false>(end, messages, budget);
+void WorldPart::poll_probing(std::uint32_t host, Picos now) {
+  probing::ProbeEnd& probe = *(*hosts_)[host].probe;
+  do {
+    poll_due_host(host, now);
+  } while (probe.poll(now));
+  schedule_host(host,
+                earlier(wheel_.scheduled_at(first_host_actor_ + host), probe.next_deadline()));
 }
 
-template <bool kPlain>
+WorldPart::Pause WorldPart::work_probing(Picos end, std::uint64_t messages, std::uint64_t& budget) {
+  while (finished_.size() < messages) {
+    const Picos next = wheel_.next_time();
+    if (next >= end) return Pause::time;
+    now_ = next;
+    catch_up(next + Picos{1});
+    for (const DueHost& due : due_hosts_) poll_probing(due.host, next);
+    clear_due_hosts();
+    if (--budget == 0) return Pause::budget;
+  }
+  return Pause::finished;
+}
+
+WorldPart::Pause WorldPart::work(Picos end, std::uint64_t messages, std::uint64_t& budget) {
+  return host_count_ == network_.hosts() ? work_in<false>(end, messages, budget)
+                                         : work_in<true>(end, messages, budget);
+}
+
+template <bool kSeveralPorts>
 WorldPart::Pause WorldPart::work_in(Picos end, std::uint64_t messages, std::uint64_t& budget) {
   Picos time;
   std::uint32_t actor = 0;
   while (finished_.size() < messages) {
     if (!wheel_.pop_before(end, time, actor)) return Pause::time;
-    act<kPlain>(time, actor);
+    act<kSeveralPorts>(time, actor);
     if (--budget == 0) return Pause::budget;
   }
   return Pause::finished;
@@ -138,7 +151,7 @@ void WorldPart::clear_due_hosts() {
 void WorldPart::poll_due_host(std::uint32_t host, Picos now) {
   now_ = now;
   actor_ = first_host_actor_ + host;
-  poll_host<true>(host, now);
+  poll_host(host, now);
 }
 
 void WorldPart::take_finished(WorldHost& host) {
@@ -148,6 +161,10 @@ void WorldPart::take_finished(WorldHost& host) {
     bytes_done_ += plan_.messages[id].bytes;
   }
   host.app.newly_finished().clear();
+}
+
+void WorldPart::poll_host(std::uint32_t index, Picos now) {
+  wheel_.schedule(first_host_actor_ + index, poll_group(index, now));
 }
 
 // A host in a window: arrivals by its one link, and its own deadlines; at one time

@@ -53,6 +53,9 @@ class WorldPart {
   // Works off the events before `end`, in order: until `messages` are finished, or `budget` events
   // are done (and taken from it), or none is left.
   Pause work(Picos end, std::uint64_t messages, std::uint64_t& budget);
+  // The same where hosts probe, which poll_probing() polls first, after begin().
+  Pause work_probing(Picos end, std::uint64_t messages, std::uint64_t& budget);
+  void poll_probing(std::uint32_t host, Picos now);
 
   // From now on windows of time can be worked off node by node; the fabric must
   // allow it (FabricSweep::obstacle).
@@ -111,10 +114,9 @@ class WorldPart {
   std::uint32_t host_with(std::uint32_t endpoint) const {
     return endpoint < host_count_ ? endpoint : endpoint % host_count_;
   }
-  // kPlain: a host has one port, and does not probe.
-  template <bool kPlain>
+  template <bool kSeveralPorts>
   void act(Picos time, std::uint32_t actor);
-  template <bool kPlain>
+  template <bool kSeveralPorts>
   Pause work_in(Picos end, std::uint64_t messages, std::uint64_t& budget);
   void collect(Picos end);
   void prefetch_visits(std::size_t current) const;
@@ -124,12 +126,7 @@ class WorldPart {
   }
   void sweep_host(std::uint32_t host, Picos end);
   Picos poll_group(std::uint32_t index, Picos now);
-  Picos poll_probing(std::uint32_t index, Picos now);
-  template <bool kPlain>
-  void poll_host(std::uint32_t index, Picos now) {
-    const Picos next = kPlain ? poll_group(index, now) : poll_probing(index, now);
-    wheel_.schedule(first_host_actor_ + index, next);
-  }
+  void poll_host(std::uint32_t index, Picos now);
   void take_finished(WorldHost& host);
   void note_due(std::uint32_t host, Picos at);
 

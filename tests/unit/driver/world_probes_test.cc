@@ -57,7 +57,7 @@ TEST_CASE("virtual world: hosts that probe know each other's clocks within 200 n
     REQUIRE(report.pairs.size() == 20);
     CHECK(report.totals.lost == 0);
     CHECK(report.totals.answered > 1'000);
-    CHECK(report.there_ns.most > 10'000);  // there were queues
+    CHECK(report.there_ns.most > 10'000);   // there were queues
     CHECK(report.there_ns.most < 250'000);  // and no clock is taken for one
     double farthest = 0;
     for (const ProbedPair& pair : report.pairs) {

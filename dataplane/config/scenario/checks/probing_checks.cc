@@ -15,8 +15,9 @@ class ProbingChecks : private KeyChecks {
   void run() {
     if (!s_.probing.enabled) {
       if (!given_.usable({"probing.enabled"})) return;
-      return refuse({"probing.share", "probing.paths", "probing.clock_offset", "probing.clock_drift"},
-                    "probing.enabled = false");
+      return refuse(
+          {"probing.share", "probing.paths", "probing.clock_offset", "probing.clock_drift"},
+          "probing.enabled = false");
     }
     require(s_.duration != kNever, {"probing.enabled"},
             "probes go on without end: probing.enabled = true needs a duration");
