@@ -238,8 +238,7 @@ std::uint32_t VirtualWorld::connect(Picos now, const PlannedMessage& message) {
   config.traffic_class = message.traffic_class;
   config.send_cq = config.receive_cq = &a.app.completions();
   config.receive_queue = &a.app.receives();
-  // Queues no longer than what will ever be in them: the applications read nothing from one
-  // another, and the far end of a connection only answers.
+  // Queues no longer than what will ever be in them: the far end of a connection only answers.
   config.max_rd_atomic = config.max_dest_rd_atomic = 0;
   config.send_queue_depth = static_cast<std::uint16_t>(
       std::min<std::uint64_t>(config.send_queue_depth, index_->posts(src)));
@@ -318,7 +317,7 @@ RunEnd VirtualWorld::run_alone() {
   WorldPart& part = *parts_.front();
   for (std::uint32_t h = 0; h < hosts_->size(); ++h) part.begin(h);
   const bool probing = scenario_.probing.enabled;
-  for (std::uint32_t h = 0; probing && h < hosts_->size(); ++h) part.poll_probing(h, Picos{0});
+  if (probing) part.begin_probing();
   const fabric::NetworkStats& stats = part.network().stats();
   const Picos over = saturating_add(scenario_.duration, Picos{1});
   Picos next_sample = options_.sample ? options_.sample_interval : kNever;
@@ -327,9 +326,8 @@ RunEnd VirtualWorld::run_alone() {
   RunEnd end = RunEnd::completed;
   for (;;) {
     const Picos until = earlier(over, earlier(next_sample, next_control));
-    const WorldPart::Pause pause =
-        probing ? part.work_probing(until, plan_.messages.size(), housekeeping)
-                : part.work(until, plan_.messages.size(), housekeeping);
+    const auto work = probing ? &WorldPart::work_probing : &WorldPart::work;
+    const auto pause = (part.*work)(until, plan_.messages.size(), housekeeping);
     if (pause == WorldPart::Pause::finished) break;
     if (pause == WorldPart::Pause::time) {
       const Picos time = part.wheel().next_time();

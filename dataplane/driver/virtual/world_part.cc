@@ -82,6 +82,10 @@ void WorldPart::poll_probing(std::uint32_t host, Picos now) {
                 earlier(wheel_.scheduled_at(first_host_actor_ + host), probe.next_deadline()));
 }
 
+void WorldPart::begin_probing() {
+  for (std::uint32_t host = 0; host < hosts_->size(); ++host) poll_probing(host, now_);
+}
+
 WorldPart::Pause WorldPart::work_probing(Picos end, std::uint64_t messages, std::uint64_t& budget) {
   while (finished_.size() < messages) {
     const Picos next = wheel_.next_time();

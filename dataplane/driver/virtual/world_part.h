@@ -53,9 +53,9 @@ class WorldPart {
   // Works off the events before `end`, in order: until `messages` are finished, or `budget` events
   // are done (and taken from it), or none is left.
   Pause work(Picos end, std::uint64_t messages, std::uint64_t& budget);
-  // The same where hosts probe, which poll_probing() polls first, after begin().
+  // The same where hosts probe; begin_probing() first, after begin() of all.
+  void begin_probing();
   Pause work_probing(Picos end, std::uint64_t messages, std::uint64_t& budget);
-  void poll_probing(std::uint32_t host, Picos now);
 
   // From now on windows of time can be worked off node by node; the fabric must
   // allow it (FabricSweep::obstacle).
@@ -127,6 +127,7 @@ class WorldPart {
   void sweep_host(std::uint32_t host, Picos end);
   Picos poll_group(std::uint32_t index, Picos now);
   void poll_host(std::uint32_t index, Picos now);
+  void poll_probing(std::uint32_t host, Picos now);
   void take_finished(WorldHost& host);
   void note_due(std::uint32_t host, Picos at);
 
