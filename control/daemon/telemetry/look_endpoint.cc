@@ -52,8 +52,7 @@ void add_look_endpoint(Endpoints& endpoints, const Sampler& sampler, ControlClie
   look.answer =
       "start_unix_ns of the service; nics: name, rate_bps, emulated, status (what the service says "
       "of it: addresses, up, counters), queue_pairs: peer, counters, limited_ns by limiter, what "
-      "is "
-      "0 left out; at most 2048 of a NIC";
+      "is 0 left out; at most 2048 of a NIC";
   look.handle = [&](Request) -> awaitable<Reply> {
     co_return co_await look_reply(sampler, service, clock);
   };
