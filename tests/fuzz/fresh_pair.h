@@ -38,6 +38,7 @@ inline void fresh_pair_works(EnginePair& pair) {
     pair.ends[side]->last_switch.trim_every = 0;
     f.key = engine.regions().add_plain(kBase, f.memory, End::kAll, kDomain);
     QpConfig config = pair.qp_config(side, 1);
+    config.type = QpType::rc;
     config.pd = kDomain;
     config.traffic_class = 5;
     config.send_cq = &f.sent;
