@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "dataplane/base/numbers/random.h"
 #include "dataplane/config/server_shape.h"
 #include "dataplane/driver/traffic/fabric_ideal.h"
 #include "dataplane/driver/traffic/ideal.h"
@@ -29,13 +28,6 @@ std::uint64_t events_to_next_look(std::uint64_t hops, std::uint64_t max_hops) {
   if (max_hops == 0) return kHousekeeping;
   const std::uint64_t left = hops < max_hops ? max_hops - hops : 0;
   return std::clamp<std::uint64_t>(left / 16, 1, kHousekeeping);
-}
-
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 32;
-  x *= 0xD6E8'FEB8'6659'FD93ULL;
-  x ^= x >> 32;
-  return x;
 }
 
 }  // namespace
@@ -151,7 +143,6 @@ void VirtualWorld::build(std::uint32_t threads) {
   records_ = fresh_records(plan_);
   now_ = Picos{0};
   nvlink_.reset();
-  connections_ = 0;
   division_ = fabric::divide(setup_.fabric, threads);
   if (division_.parts == 1 && threads > 1) {
     one_thread_because_ = "the fabric has one switch with hosts";
@@ -178,10 +169,8 @@ void VirtualWorld::build(std::uint32_t threads) {
   }
   if (scenario_.probing.enabled) add_probes(scenario_, network().spec(), *hosts_);
   for (const auto& part : parts_) part->set_hosts(*hosts_);
-  if (scenario_.transport.source_ports == "planned" && ports_ == nullptr) {
-    ports_ =
-        std::make_unique<PortPlan>(plan_, network().spec(), network().topology(), scenario_.seed);
-  }
+  connections_ =
+      std::make_unique<WorldConnections>(scenario_, setup_, plan_, *index_, network(), *hosts_);
   setup_.fabric.links = {};
   if (!plan_.connected) return;
   for (const PlannedMessage& message : plan_.messages) {
@@ -229,52 +218,12 @@ std::uint64_t VirtualWorld::messages_completed() const {
 }
 
 std::uint32_t VirtualWorld::connect(Picos now, const PlannedMessage& message) {
-  const auto [src, dst] = std::pair(message.src, message.dst);
-  if (parallel_ != nullptr && !parallel_->may_connect(src)) throw ParallelRun::NotAlone();
-  // Out of band, as a connection manager would have done before; takes no time.
-  WorldHost& a = (*hosts_)[src];
-  WorldHost& b = (*hosts_)[dst];
-  transport::QpConfig config = setup_.queue_pair;
-  config.traffic_class = message.traffic_class;
-  config.send_cq = config.receive_cq = &a.app.completions();
-  config.receive_queue = &a.app.receives();
-  // Queues no longer than what will ever be in them: the far end of a connection only answers.
-  config.max_rd_atomic = config.max_dest_rd_atomic = 0;
-  config.send_queue_depth = static_cast<std::uint16_t>(
-      std::min<std::uint64_t>(config.send_queue_depth, index_->posts(src)));
-  transport::Engine& engine_a = a.engine;
-  const std::uint32_t qa = engine_a.create_qp(config);
-  config.send_cq = config.receive_cq = &b.app.completions();
-  config.receive_queue = &b.app.receives();
-  config.send_queue_depth = 1;
-  transport::Engine& engine_b = b.engine;
-  const std::uint32_t qb = engine_b.create_qp(config);
-  const std::uint64_t entropy = mix(scenario_.seed ^ (std::uint64_t{++connections_} << 20));
-  std::uint16_t port = wire::source_port_from_entropy(static_cast<std::uint32_t>(entropy));
-  if (scenario_.transport.planes == "pinned")
-    port = on_plane(port, connections_, setup_.engine.planes);
-  if (ports_ != nullptr) port = ports_->port_of(message).value_or(port);
-  for (const config::FaultConfig& fault : scenario_.faults) {
-    constexpr double kDraws = 65'536;
-    if (fault.kind != "hash_collision" || now < fault.at || now >= fault.until()) continue;
-    const std::uint64_t drawn =
-        fault.seed == 0 ? entropy : mix(fault.seed ^ (std::uint64_t{connections_} << 20));
-    if (static_cast<double>(drawn >> 24 & 0xFFFF) >= fault.severity * kDraws) continue;
-    port = port_by(2 * fault.links.front(), network().spec(), network().topology(), src, dst, port)
-               .value_or(port);
-  }
-  const Psn psn_a(static_cast<std::uint32_t>(entropy >> 16));
-  const Psn psn_b(static_cast<std::uint32_t>(entropy >> 40));
-  engine_a.connect(now, qa, engine_b.address_of(qb, psn_b), psn_a, port);
-  engine_b.connect(now, qb, engine_a.address_of(qa, psn_a), psn_b, port);
-  if (setup_.engine.peers == transport::PeerPolicy::paceline) {
-    // Native without HELLO: what it would have said by now.
-    advertise_peer_count(now, dst, message.traffic_class, engine_a);
-    advertise_peer_count(now, src, message.traffic_class, engine_b);
-  }
-  const Picos next = b.next_deadline();
+  const std::uint32_t dst = message.dst;
+  if (parallel_ != nullptr && !parallel_->may_connect(message.src)) throw ParallelRun::NotAlone();
+  const std::uint32_t queue_pair = connections_->connect(now, message);
+  const Picos next = (*hosts_)[dst].next_deadline();
   parts_[division_.part_of_node[dst]]->schedule_host(dst, later(next, now));
-  return qa;
+  return queue_pair;
 }
 
 Picos VirtualWorld::carry(Picos now, std::uint32_t message) {
@@ -287,14 +236,6 @@ Picos VirtualWorld::carry(Picos now, std::uint32_t message) {
     parts_.front()->will_arrive(at, message);
   }
   return at;
-}
-
-void VirtualWorld::advertise_peer_count(Picos now, std::uint32_t of, std::uint8_t traffic_class,
-                                        transport::Engine& engine) {
-  if (!setup_.speaks_control[of]) return;
-  const auto address = wire::IpAddress::v4(setup_.fabric.subnet_base + of + 1);
-  engine.on_peer_count_hint(now, address, traffic_class,
-                            (*hosts_)[of].engine.peer_count_hint(traffic_class));
 }
 
 RunEnd VirtualWorld::run() {
@@ -458,15 +399,16 @@ std::uint64_t VirtualWorld::trace_hash() const {
   std::uint64_t h = 0;
   for (const WorldPart::Finished& finished : this->finished()) {
     const MessageRecord& record = records_[finished.message];
-    h = mix(h ^ mix(static_cast<std::uint64_t>(record.completed.count) + finished.message) ^
-            (record.failed ? 1U : 0U));
+    h = world_mix(h ^
+                  world_mix(static_cast<std::uint64_t>(record.completed.count) + finished.message) ^
+                  (record.failed ? 1U : 0U));
   }
   const fabric::NetworkStats& stats = network().stats();
   for (const std::uint64_t value :
        {stats.hops, stats.hop_bytes, stats.injected_packets, stats.delivered_bytes,
         stats.marked_packets, stats.pause_frames, stats.total_drops(),
         static_cast<std::uint64_t>(stats.pause_time.count)}) {
-    h = mix(h ^ value);
+    h = world_mix(h ^ value);
   }
   return h;
 }

@@ -21,9 +21,9 @@
 #include "dataplane/driver/traffic/message_plan.h"
 #include "dataplane/driver/traffic/nvlink.h"
 #include "dataplane/driver/traffic/pattern_memory.h"
-#include "dataplane/driver/traffic/port_plan.h"
 #include "dataplane/driver/virtual/parallel_run.h"
 #include "dataplane/driver/virtual/real_time.h"
+#include "dataplane/driver/virtual/world_connections.h"
 #include "dataplane/driver/virtual/world_part.h"
 #include "dataplane/fabric/network.h"
 #include "dataplane/fabric/topology/division.h"
@@ -138,9 +138,6 @@ class VirtualWorld final : public Connector {
 
  private:
   void build(std::uint32_t threads);
-  // Tells `engine` the peer-count hint of host `of`.
-  void advertise_peer_count(Picos now, std::uint32_t of, std::uint8_t traffic_class,
-                            transport::Engine& engine);
   Port& port_of(std::uint32_t host, fabric::Network& network);
   RunEnd run_alone();
   bool run_in_parallel(RunEnd& end);
@@ -158,13 +155,13 @@ class VirtualWorld final : public Connector {
   WorldOptions options_;
   WorldPlan setup_;
   std::unique_ptr<PlanIndex> index_;
-  std::unique_ptr<PortPlan> ports_;  // transport.source_ports = "planned"
   PatternMemory memory_;
   transport::ParamStore params_;  // of all engines
   fabric::Division division_;
   std::vector<std::unique_ptr<WorldPart>> parts_;
   std::deque<BondedPort> bonds_;  // of hosts with several ports, in their order
   std::unique_ptr<Slab<WorldHost>> hosts_;
+  std::unique_ptr<WorldConnections> connections_;
   std::unique_ptr<ParallelRun> parallel_;  // while it runs
   ParallelUse use_;
   RealTimeReport real_time_;
@@ -174,7 +171,6 @@ class VirtualWorld final : public Connector {
   Picos now_{0};
   bool controlling_ = false;  // WorldOptions::control is being called
   std::uint64_t bytes_total_ = 0;
-  std::uint32_t connections_ = 0;
   std::string one_thread_because_;
   bool sweeping_ = false;
   std::string problem_;
