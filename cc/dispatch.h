@@ -14,6 +14,7 @@
 #include "cc/homa/homa.h"
 #include "cc/interface/algorithm.h"
 #include "cc/interface/uplink_arbiter.h"
+#include "cc/param_block.h"
 #include "cc/plugin/call.h"
 #include "cc/rate/dcqcn.h"
 #include "cc/rate/fixed.h"
@@ -29,31 +30,6 @@
 #include "cc/window/theta_powertcp.h"
 
 namespace paceline::cc {
-
-// The derived parameters of one algorithm. Copy it, publish it, never change it in place.
-struct alignas(64) ParamBlock {
-  static constexpr std::size_t kBytes = 448;
-
-  alignas(64) std::byte storage[kBytes] = {};
-  AlgorithmId id = AlgorithmId::fixed;
-
-  template <class Params>
-  const Params& as() const {
-    static_assert(fits<Params>);
-    return *reinterpret_cast<const Params*>(storage);
-  }
-
-  template <class Params>
-  void put(const Params& params) {
-    static_assert(fits<Params>);
-    std::memcpy(storage, &params, sizeof params);
-  }
-
-  template <class Params>
-  static constexpr bool fits = std::is_trivially_copyable_v<Params> && sizeof(Params) <= kBytes &&
-                               alignof(Params) <= 64;
-};
-static_assert(std::is_trivially_copyable_v<ParamBlock> && sizeof(ParamBlock) == 512);
 
 // The alignment a state needs; kStateBytes is its size.
 inline constexpr std::size_t kStateAlignment = 16;

@@ -2,10 +2,10 @@
 
 #include "cc/cadence/receiver/receiver.h"
 #include "cc/cadence/sender.h"
-#include "cc/dispatch.h"
 #include "cc/eqds/receiver.h"
 #include "cc/eqds/sender.h"
 #include "cc/homa/receiver.h"
+#include "cc/param_block.h"
 #include "cc/plugin/rates/downlink.h"
 #include "cc/plugin/rates/uplink.h"
 #include "cc/plugin/receiver.h"

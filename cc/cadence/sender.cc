@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 
 namespace paceline::cc {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cc/dispatch.h"
 #include "cc/grants/channel_units.h"
+#include "cc/param_block.h"
 
 namespace paceline::cc {
 

@@ -13,7 +13,7 @@
 
 namespace paceline::cc {
 
-struct ParamBlock;  // dispatch.h
+struct ParamBlock;  // param_block.h
 
 // Counted inline by the engine for every data packet of a channel. Bytes are wire bytes.
 struct ChannelCounters {

@@ -23,7 +23,7 @@
 
 namespace paceline::cc {
 
-struct ParamBlock;  // dispatch.h
+struct ParamBlock;  // param_block.h
 
 // A context's demand on the uplink.
 struct UplinkWant {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 
 namespace paceline::cc {
 namespace {

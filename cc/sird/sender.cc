@@ -1,6 +1,6 @@
 #include "cc/sird/sender.h"
 
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 
 namespace paceline::cc {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 
 namespace paceline::cc {
 

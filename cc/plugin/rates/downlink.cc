@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cc/dispatch.h"
 #include "cc/grants/channel_units.h"
+#include "cc/param_block.h"
 #include "cc/plugin/plugin.h"
 #include "cc/plugin/rates/context.h"
 #include "cc/plugin/timed.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 #include "cc/plugin/plugin.h"
 #include "cc/plugin/timed.h"
 #include "cc/registry.h"

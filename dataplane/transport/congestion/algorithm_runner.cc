@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cc/dispatch.h"
 #include "cc/registry.h"
 
 namespace paceline::transport {

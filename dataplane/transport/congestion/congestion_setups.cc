@@ -4,6 +4,7 @@
 // different proactive algorithms would need a arbiter that speaks for both, and are refused.
 #include "dataplane/transport/congestion/congestion_setups.h"
 
+#include "cc/dispatch.h"
 #include "cc/registry.h"
 
 namespace paceline::transport {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cc/dispatch.h"
 #include "cc/port_parts.h"
 #include "cc/registry.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cc/dispatch.h"
 #include "dataplane/transport/qp/queue_pair_figures.h"
 
 namespace paceline::transport {

@@ -1,5 +1,7 @@
 #include "dataplane/transport/congestion/plugin_watch.h"
 
+#include "cc/dispatch.h"
+
 #include <utility>
 
 namespace paceline::transport {

@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 #include "cc/plugin/guard.h"
 #include "dataplane/telemetry/counters.h"
 

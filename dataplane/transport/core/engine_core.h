@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "cc/dispatch.h"
 #include "cc/interface/downlink_allocator.h"
+#include "cc/param_block.h"
 #include "dataplane/base/containers/pointer_table.h"
 #include "dataplane/base/units.h"
 #include "dataplane/pacing/deadline_queue.h"

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 
 namespace paceline::transport {
 

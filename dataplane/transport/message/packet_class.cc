@@ -1,5 +1,6 @@
 #include "dataplane/transport/message/packet_class.h"
 
+#include "cc/dispatch.h"
 #include "dataplane/wire/headers/dscp.h"
 #include "dataplane/wire/packet/patch.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cc/cadence/params.h"
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 
 namespace paceline::cc {
 namespace {

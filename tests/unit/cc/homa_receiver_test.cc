@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cc/dispatch.h"
+#include "cc/param_block.h"
 #include "tests/unit/cc/grant_support.h"
 
 namespace paceline::cc::test {

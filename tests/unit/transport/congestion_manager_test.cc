@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cc/plugin/call.h"
 #include "dataplane/base/numbers/random.h"
 #include "tests/unit/transport/congestion_bench.h"
 #include "tests/unit/transport/witness.h"
