@@ -11,8 +11,7 @@ WorldConnections::WorldConnections(const config::Scenario& scenario, const World
                                    const fabric::Network& network, Slab<WorldHost>& hosts)
     : scenario_(scenario), setup_(setup), index_(index), network_(network), hosts_(hosts) {
   if (scenario.transport.source_ports == "planned") {
-    ports_ =
-        std::make_unique<PortPlan>(plan, network.spec(), network.topology(), scenario.seed);
+    ports_ = std::make_unique<PortPlan>(plan, network.spec(), network.topology(), scenario.seed);
   }
 }
 
@@ -74,8 +73,7 @@ bool WorldConnections::collides(const config::FaultConfig& fault, Picos now,
 }
 
 // Tells an engine the peer-count hint of host `of`.
-void WorldConnections::advertise_peer_count(Picos now, std::uint32_t of,
-                                            std::uint8_t traffic_class,
+void WorldConnections::advertise_peer_count(Picos now, std::uint32_t of, std::uint8_t traffic_class,
                                             transport::Engine& to) const {
   if (!setup_.speaks_control[of]) return;
   const auto address = wire::IpAddress::v4(setup_.fabric.subnet_base + of + 1);
