@@ -100,7 +100,8 @@ int Session::connect(const Settings& settings, Presence* presence) {
 }
 
 void Session::lost(const char* last_word) noexcept {
-  static std::atomic<bool> told{false};  // a program may have many devices of one service
+  // Of the process: a program may have many devices of one service, and nothing owns them all.
+  static std::atomic<bool> told{false};
   if (presence_ == nullptr || !presence_->lost()) return;
   try {
     const std::string why = last_word != nullptr ? last_word : unread_word(socket_.get());
