@@ -21,6 +21,7 @@
 namespace paceline::service {
 
 struct ProtectionDomain {
+  Held place;                // in its tenant's quota
   std::uint32_t number = 0;  // of the service: no two sessions have the same
   std::uint32_t uses = 0;
 };
@@ -47,6 +48,7 @@ struct CompletionObject {
 
 // As a session has it.
 struct DomainObject {
+  Held place;  // among the protection domains of its tenant
   std::shared_ptr<Domain> domain;
   std::uint32_t uses = 0;
 };

@@ -123,23 +123,15 @@ Status QueueRequests::open_domain(const attach::Message& request, Reply& reply) 
       return {EAGAIN, "the file has no domain, and O_CREAT is not given"};
     }
   }
-  if (!state_.tenant.protection_domains.take()) return over_quota("protection domains");
+  if (!object.place.take(state_.tenant.protection_domains, 1)) {
+    return over_quota("protection domains");
+  }
   if (object.domain == nullptr) {
     object.domain = asks(attach::domain_flag::file) ? book.make(file) : book.make();
   }
   const std::uint32_t handle = state_.domains.next();
   state_.domains.insert(handle, std::move(object));
   reply.put(attach::HandleBody{handle, 0});
-  return {};
-}
-
-Status QueueRequests::close_domain(const attach::Message& request) {
-  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  const DomainObject* const domain = state_.domains.find(handle);
-  if (domain == nullptr) return nothing_called("XRC domain", handle);
-  if (domain->uses != 0) return {EBUSY, "the XRC domain is in use"};
-  state_.domains.erase(handle);
-  state_.tenant.protection_domains.give();
   return {};
 }
 

@@ -17,7 +17,6 @@ class QueueRequests {
   Status resize_cq(const attach::Message& request, Reply& reply);
   Status destroy_cq(const attach::Message& request);
   Status open_domain(const attach::Message& request, Reply& reply);
-  Status close_domain(const attach::Message& request);
   Status create_srq(const attach::Message& request, Reply& reply);
   Status modify_srq(const attach::Message& request, Reply& reply);
   Status query_srq(const attach::Message& request, Reply& reply);

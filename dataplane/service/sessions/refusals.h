@@ -49,6 +49,17 @@ inline Status not_who_connected(int sender, int connected) {
                              connected)};
 }
 
+// Ends an object unless others use it. What it holds of its tenant's quotas goes with it.
+template <class T>
+Status end_unused(HandleTable<T>& objects, const char* kind, const attach::Message& request) {
+  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
+  const T* const object = objects.find(handle);
+  if (object == nullptr) return nothing_called(kind, handle);
+  if (object->uses != 0) return {EBUSY, fmt::format("the {} is in use", kind)};
+  objects.erase(handle);
+  return {};
+}
+
 inline Status worker_gone() { return {EIO, "the worker has ended"}; }
 
 }  // namespace paceline::service

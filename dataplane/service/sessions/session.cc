@@ -86,7 +86,7 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::create_pd:
       return create_pd(reply);
     case Operation::destroy_pd:
-      return destroy_pd(request);
+      return end_unused(state_.pds, "protection domain", request);
     case Operation::share_memory:
       return {EPROTO, "share_memory comes with one descriptor"};  // take_memory()
     case Operation::register_region:
@@ -102,7 +102,7 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::create_channel:
       return create_channel(reply);
     case Operation::destroy_channel:
-      return destroy_channel(request);
+      return end_unused(state_.channels, "completion channel", request);
     case Operation::create_cq:
       return unless_memory_ends([&] { return queue_requests_.create_cq(request, reply); });
     case Operation::resize_cq:
@@ -112,7 +112,7 @@ Status Session::dispatch(attach::Message& request, Reply& reply) {
     case Operation::open_domain:
       return unless_memory_ends([&] { return queue_requests_.open_domain(request, reply); });
     case Operation::close_domain:
-      return queue_requests_.close_domain(request);
+      return end_unused(state_.domains, "XRC domain", request);
     case Operation::create_srq:
       return unless_memory_ends([&] { return queue_requests_.create_srq(request, reply); });
     case Operation::modify_srq:
@@ -238,20 +238,12 @@ Status Session::query_port(Reply& reply) {
 }
 
 Status Session::create_pd(Reply& reply) {
-  if (!state_.tenant.protection_domains.take()) return {EDQUOT, "protection domains"};
+  ProtectionDomain pd;
+  if (!pd.place.take(state_.tenant.protection_domains, 1)) return over_quota("protection domains");
+  pd.number = state_.service.next_pd();
   const std::uint32_t handle = state_.pds.next();
-  state_.pds.insert(handle, {state_.service.next_pd(), 0});
+  state_.pds.insert(handle, std::move(pd));
   reply.put(attach::HandleBody{handle, 0});
-  return {};
-}
-
-Status Session::destroy_pd(const attach::Message& request) {
-  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  const ProtectionDomain* const pd = state_.pds.find(handle);
-  if (pd == nullptr) return nothing_called("protection domain", handle);
-  if (pd->uses != 0) return {EBUSY, "the protection domain is in use"};
-  state_.pds.erase(handle);
-  state_.tenant.protection_domains.give();
   return {};
 }
 
@@ -265,15 +257,6 @@ Status Session::create_channel(Reply& reply) {
   const std::uint32_t handle = state_.channels.next();
   reply.descriptors = {state_.channels.insert(handle, std::move(channel)).pipe.reading.get()};
   reply.put(attach::HandleBody{handle, 0});
-  return {};
-}
-
-Status Session::destroy_channel(const attach::Message& request) {
-  const std::uint32_t handle = request.as<attach::HandleBody>().handle;
-  const Channel* const channel = state_.channels.find(handle);
-  if (channel == nullptr) return nothing_called("completion channel", handle);
-  if (channel->uses != 0) return {EBUSY, "the completion channel is in use"};
-  state_.channels.erase(handle);
   return {};
 }
 
@@ -322,7 +305,6 @@ void Session::close() {
   state_.tenant.shared_receive_queues.give(state_.srqs.size());
   state_.tenant.completion_queues.give(state_.queues.size());
   state_.tenant.regions.give(state_.regions.size() + state_.windows.size());
-  state_.tenant.protection_domains.give(state_.pds.size() + state_.domains.size());
   state_.pairs.clear();
   state_.handles.clear();
   state_.srqs.clear();

@@ -70,9 +70,7 @@ class Session {
   Status open_nic(const attach::Message& request, Reply& reply);
   Status query_port(Reply& reply);
   Status create_pd(Reply& reply);
-  Status destroy_pd(const attach::Message& request);
   Status create_channel(Reply& reply);
-  Status destroy_channel(const attach::Message& request);
   // Destroys all objects; afterwards the worker has no reference to them. Allocates nothing.
   void close();
 

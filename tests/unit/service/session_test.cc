@@ -199,6 +199,36 @@ TEST_CASE("a tenant has its quota and no more, and what it gives back it may hav
   CHECK(second.create(a.client, a.request()) == 0);
 }
 
+TEST_CASE("protection and XRC domains share a quota, and a session gives back all that it had",
+          "[threads]") {
+  service::ServiceSettings settings;
+  settings.quota.protection_domains = 3;
+  RunningService service(settings);
+  AttachClient left(service.path());
+  REQUIRE(left.open("h1"));
+  const auto used = [&] {
+    return status_of(left)["tenants"][0]["protection_domains"]["used"].get<int>();
+  };
+  {
+    AttachClient client(service.path());
+    REQUIRE(client.open("h0"));
+    const std::uint32_t pd = client.create_pd();
+    CHECK(client.create_pd() != pd);
+    const Answer domain = client.ask(Operation::open_domain, attach::OpenDomainRequest{});
+    REQUIRE(domain.ok());
+    CHECK(client.ask(Operation::create_pd).error == ENOMEM);
+    CHECK(client.ask(Operation::open_domain, attach::OpenDomainRequest{}).error == ENOMEM);
+    REQUIRE(client.ask(Operation::destroy_pd, named(pd)).ok());
+    CHECK(client.ask(Operation::destroy_pd, named(pd)).error == EINVAL);
+    REQUIRE(
+        client.ask(Operation::close_domain, named(domain.message.as<attach::HandleBody>().handle))
+            .ok());
+    CHECK(used() == 1);
+  }
+  for (int i = 0; i < 5000 && used() != 0; ++i) ::usleep(1000);
+  CHECK(used() == 0);
+}
+
 TEST_CASE("requests that cannot be carried out complete in error, in their turn", "[threads]") {
   Connection connection;
   auto& [service, a, b] = connection;
