@@ -170,11 +170,12 @@ PairAdapter::Step PairAdapter::invalidate(Picos now, std::uint32_t index,
   return done_here(now, index, slot);
 }
 
-// Vol. 1, 10.6.7.2: on a connected queue pair alone; one that may not be bound fails it.
+// Vol. 1, 10.6.7.2: on a queue pair whose peer may use it, as ibv_post_send offers it; one that may
+// not be bound fails it.
 PairAdapter::Step PairAdapter::bind_window(Picos now, std::uint32_t index,
                                            const attach::SendSlot& slot) {
-  if (s_.engine->view().state_of(s_.number) != transport::QpState::rts ||
-      s_.type == transport::QpType::ud) {
+  const bool offered = s_.type == transport::QpType::rc || s_.type == transport::QpType::uc;
+  if (!offered || s_.engine->view().state_of(s_.number) != transport::QpState::rts) {
     return refuse(now, index, slot, attach::EntryStatus::local_qp_operation_error);
   }
   if (s_.engine->view().queued_sends(s_.number) != 0) return Step::wait;

@@ -148,6 +148,7 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   setup.pairs = &state_.worker().pairs(state_.place.nic);
   setup.handle = handle;
   setup.pd = pair.pd->number;
+  setup.type = config.type;
   setup.max_segments = send_segments;
   setup.max_inline = r.inline_bytes;
   setup.send_cq = pair.send_cq->adapter.get();

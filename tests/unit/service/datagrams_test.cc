@@ -63,3 +63,37 @@ TEST_CASE("what was posted to a queue pair before it is destroyed is sent", "[th
     }
   }
 }
+
+TEST_CASE("a memory window is bound by a connected queue pair, and by no other", "[threads]") {
+  RunningService service;
+  End a(service, "h0");
+  End b(service, "h1");
+  const auto region = a.client.register_region(
+      a.memory.data(), a.memory.size(), a.pd,
+      attach::region_access::local_write | attach::region_access::window_bind);
+  const auto window = a.client.get<attach::WindowReply>(Operation::allocate_window,
+                                                        attach::AllocateWindowRequest{a.pd, 2});
+  REQUIRE(window.handle != 0);
+  attach::SendSlot bind = signaled_slot(attach::SendOpcode::bind_window, 1);
+  bind.remote_key = window.key ^ 1U;
+  bind.address_handle = region.local_key;
+  bind.remote_address = reinterpret_cast<std::uint64_t>(a.memory.data());
+  bind.compare_add = 4096;
+  bind.swap = attach::region_access::remote_write;
+  const auto status = [&] {
+    a.pair.post_send(bind, {});
+    attach::CompletionEntry entry;
+    REQUIRE(a.cq.wait(entry));
+    CHECK(entry.opcode == attach::EntryOpcode::bind_window);
+    return entry.status;
+  };
+  make_ready(a);
+  CHECK(status() == attach::EntryStatus::local_qp_operation_error);
+  CHECK(status() == attach::EntryStatus::flushed);  // it has failed
+
+  a.pair = ClientPair();
+  REQUIRE(a.pair.create(a.client, a.request()) == 0);
+  REQUIRE(b.pair.create(b.client, b.request()) == 0);
+  connect(a, b);
+  CHECK(status() == attach::EntryStatus::success);
+}
