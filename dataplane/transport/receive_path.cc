@@ -80,6 +80,14 @@ void ReceivePath::take(Packet* packet) {
       return;
     case wire::Operation::acknowledge:
       grants_.count_unaccounted(packet->wire_bytes);
+      if (parsed.properties.service != qp->responses) [[unlikely]] {
+        if (parsed.properties.service != wire::Service::xrc ||
+            !ends_target(*qp, parsed.ext.aeth, parsed.psn)) {
+          break;
+        }
+        core_.pool.free(packet);
+        return;
+      }
       ++core_.counters.acks_received;
       if (requester_.holds_answers(*qp)) {
         requester_.hold(*qp, packet);
@@ -90,11 +98,15 @@ void ReceivePath::take(Packet* packet) {
       return;
     case wire::Operation::xack: {
       grants_.count_unaccounted(packet->wire_bytes);
-      if (qp->responses == wire::Service::none) break;
       wire::Xack xack;
       error = wire::parse_xack(wire::xack_body(packet->header_view(), parsed), xack);
       if (error != wire::ParseError::ok) {
         core_.count_malformed(error);
+        core_.pool.free(packet);
+        return;
+      }
+      if (qp->responses == wire::Service::none) {
+        if (!ends_target(*qp, xack.aeth, parsed.psn)) break;
         core_.pool.free(packet);
         return;
       }
@@ -127,6 +139,16 @@ void ReceivePath::take(Packet* packet) {
 bool ReceivePath::from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const {
   if (!parsed.ipv6 && qp.peer_v4 != 0) return parsed.source.v4_value() == qp.peer_v4;
   return qp.peer != kNoIndex && core_.peers[qp.peer].ip == parsed.source;
+}
+
+// A target of XRC asks nothing, and hears of one thing: that its initiator is no more.
+bool ReceivePath::ends_target(QueuePair& qp, wire::Aeth aeth, Psn psn) {
+  if (qp.config.type != QpType::xrc_target || !can_send(qp.state) ||
+      !AckProgress::on_disconnect_nak(core_, qp, aeth, psn)) {
+    return false;
+  }
+  ++core_.counters.acks_received;
+  return true;
 }
 
 // For a UD queue pair, from anybody.

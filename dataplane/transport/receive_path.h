@@ -40,6 +40,7 @@ class ReceivePath {
   void receive_trimmed(const Packet& packet);
   void receive_control(const wire::ParsedPacket& parsed, const Packet& packet);
   void receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
+  bool ends_target(QueuePair& qp, wire::Aeth aeth, Psn psn);
   bool from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const;
   void count_data(const QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
 

@@ -12,7 +12,9 @@ using attach::Operation;
 
 namespace {
 
+constexpr std::uint32_t kFatal = 1;         // IBV_EVENT_QP_FATAL
 constexpr std::uint32_t kRequestError = 2;  // IBV_EVENT_QP_REQ_ERR
+constexpr std::uint32_t kInError = 6;       // IBV_QPS_ERR
 
 // Domain of a file that only its number says which it is.
 Answer open_domain(AttachClient& client, std::uint64_t inode, std::uint32_t flags) {
@@ -199,6 +201,21 @@ TEST_CASE("XRC: a target serves the queues of other sessions, and lives with the
     ::usleep(1000);
   }
   CHECK(error == EINVAL);
+}
+
+TEST_CASE("XRC: the target of an initiator that ends fails, and who has it hears", "[threads]") {
+  RunningService service;
+  End keeper(service, "h1");
+  const std::uint32_t domain =
+      open_domain(keeper.client, 7, kMake).message.as<attach::HandleBody>().handle;
+  const attach::CreateQpReply target = make_target(keeper.client, domain);
+  { const Sender sender(service, keeper.client, target); }
+  const attach::AsyncNotice notice = keeper.client.notice();
+  CHECK(notice.event == kFatal);
+  CHECK(notice.handle == target.handle);
+  const auto known = keeper.client.get<attach::QpValues>(Operation::query_qp,
+                                                         attach::HandleBody{target.handle, 0});
+  CHECK(known.state == kInError);
 }
 
 TEST_CASE("XRC: a session that ends takes its queues, and the target goes on for others",

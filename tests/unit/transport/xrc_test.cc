@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/wire/packet/build.h"
+#include "dataplane/wire/packet/icrc.h"
 #include "tests/unit/transport/verb_stream.h"
 
 namespace paceline::transport::test {
@@ -300,6 +302,76 @@ TEST_CASE("XRC: initiators take no requests, targets send none", "[transport][xr
   CHECK(sent[0].status == CompletionStatus::retry_exceeded);
   CHECK(y.lab.b().counters().unsupported_operations == 2);
   CHECK(y.lab.b().engine.view().state_of(wrong.b) == QpState::rts);
+}
+
+TEST_CASE("XRC: each end hears at once that the other is abandoned", "[transport][xrc]") {
+  for (const bool selective : {false, true}) {
+    for (const unsigned gone : {0U, 1U}) {
+      CAPTURE(selective, gone);
+      XrcLab x(with(2, selective, {}));
+      const Lab::Pair pair = x.forth();
+      REQUIRE(x.lab.post(0, pair.a, x.request(WorkOpcode::write, 10, x.srq[1])) == PostResult::ok);
+      x.lab.run(picos_from_micros(1000));
+      const std::uint32_t numbers[] = {pair.a, pair.b};
+      Engine& left = x.lab.side(1 - gone).engine;
+      x.lab.side(gone).engine.abandon_qp(x.lab.now(), numbers[gone]);
+      x.lab.touch(gone);
+      x.lab.run(x.lab.now() + picos_from_micros(10));
+      CHECK(left.view().state_of(numbers[1 - gone]) == QpState::error);
+      std::array<AsyncEvent, 4> events;
+      const std::size_t told = left.poll_events(events);
+      REQUIRE(told > 0);
+      CHECK(events[told - 1].kind == AsyncEventKind::qp_fatal);
+      CHECK(events[told - 1].qp_number == numbers[1 - gone]);
+      CHECK(x.lab.leftovers() == "");
+    }
+  }
+}
+
+// An ACK or NAK, as if from the side before this one, whatever its queue pair has sent.
+void answer(Lab& lab, unsigned side, std::uint32_t qp, Psn psn, wire::Aeth aeth, bool xrc) {
+  wire::FlowAddressing flow;
+  flow.source_mac = wire::MacAddress::local(2 - side);
+  flow.destination_mac = wire::MacAddress::local(1 + side);
+  flow.source = wire::IpAddress::v4(0x0A00'0002 - side);
+  flow.destination = wire::IpAddress::v4(0x0A00'0001 + side);
+  const wire::HeaderTemplate header = wire::make_header_template(flow);
+  Packet packet;
+  packet.header_bytes = static_cast<std::uint16_t>(
+      wire::build_acknowledge(header, wire::HeaderBuffer{packet.header}, qp, psn, aeth, false));
+  if (xrc) packet.header[header.bth_offset()] |= std::byte{wire::kXrcBits};
+  packet.icrc = wire::icrc(packet.header_view(), header.l3_offset);
+  lab.side(side).port.inject(lab.now(), packet, {});
+  lab.run(lab.now() + picos_from_micros(1));
+}
+
+TEST_CASE("XRC: acknowledgements of another service say nothing", "[transport][xrc]") {
+  XrcLab x(small_packets());
+  const Lab::Pair pair = x.forth();
+  x.lab.b().cable.set_script(drop_if([](const wire::ParsedPacket&) { return true; }));
+  REQUIRE(x.lab.post(0, pair.a, x.request(WorkOpcode::send, 10, x.srq[1])) == PostResult::ok);
+  x.lab.run(picos_from_micros(1));
+  const auto& a = x.lab.a().counters();
+  answer(x.lab, 0, pair.a, Psn(100), wire::Aeth::ack(1), false);
+  CHECK(a.unsupported_operations == 1);
+  CHECK(x.lab.a().sent().empty());
+  answer(x.lab, 0, pair.a, Psn(100), wire::Aeth::ack(1), true);
+  CHECK(a.acks_received == 1);
+  CHECK(x.lab.a().sent().size() == 1);
+
+  // A target asks nothing: of its own service it takes no more than the end of the connection.
+  x.lab.b().cable.set_script({});
+  const auto& b = x.lab.b().counters();
+  const auto end = wire::Aeth::nak(0, wire::NakCode::remote_operational_error);
+  answer(x.lab, 1, pair.b, Psn(0), wire::Aeth::ack(0), true);
+  answer(x.lab, 1, pair.b, Psn(0), end, false);
+  answer(x.lab, 1, pair.b, Psn(1), end, true);
+  CHECK(b.unsupported_operations == 3);
+  CHECK(b.acks_received == 0);
+  CHECK(x.lab.b().engine.view().state_of(pair.b) == QpState::rts);
+  answer(x.lab, 1, pair.b, Psn(0), end, true);
+  CHECK(b.acks_received == 1);
+  CHECK(x.lab.b().engine.view().state_of(pair.b) == QpState::error);
 }
 
 }  // namespace
