@@ -89,10 +89,9 @@ std::size_t passing(const config::Scenario& s) {
   const MessagePlan plan = across();
   return static_cast<std::size_t>(
       std::count_if(plan.messages.begin(), plan.messages.end(), [&](const PlannedMessage& m) {
-        const auto links =
-            topology.path(m.src, m.dst,
-                          fabric::entropy_of(base + m.src, base + m.dst,
-                                             opened.sender(m).path.source_port));
+        const auto links = topology.path(
+            m.src, m.dst,
+            fabric::entropy_of(base + m.src, base + m.dst, opened.sender(m).path.source_port));
         return std::find(links.begin(), links.end(), link) != links.end();
       }));
 }
