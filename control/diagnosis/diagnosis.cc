@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "control/diagnosis/rules.h"
+#include "control/diagnosis/rules/rules.h"
 
 namespace paceline::diagnosis {
 

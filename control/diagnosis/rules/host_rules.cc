@@ -5,9 +5,10 @@
 #include <cmath>
 #include <optional>
 
-#include "control/diagnosis/nic_floors.h"
 #include "control/diagnosis/robust.h"
-#include "control/diagnosis/rules.h"
+#include "control/diagnosis/rules/nic_bytes.h"
+#include "control/diagnosis/rules/nic_floors.h"
+#include "control/diagnosis/rules/rules.h"
 
 namespace paceline::diagnosis {
 
@@ -102,7 +103,7 @@ class SlowRanks {
 // How slowly each NIC sends and receives, by part of the time.
 class BothWays {
  public:
-  explicit BothWays(const Evidence& evidence) : e_(evidence) { read_rates(); }
+  explicit BothWays(const Evidence& evidence) : e_(evidence), bytes_(evidence) {}
 
   struct Found {
     std::size_t nic = 0;
@@ -191,9 +192,7 @@ class BothWays {
     constexpr double kMuchOfIt = 0.4;
     std::vector<double> all(e_.nics.size()), of_these(e_.nics.size());
     for (std::size_t p = 0; p < e_.pairs.size(); ++p) {
-      double bytes = 0;
-      for (const PairWindow& window : e_.pairs[p].windows)
-        bytes += static_cast<double>(window.bytes);
+      const double bytes = bytes_of(e_.pairs[p]);
       for (const std::uint32_t nic : {e_.pairs[p].src, e_.pairs[p].dst}) {
         all[nic] += bytes;
         if (explained.pairs[p]) of_these[nic] += bytes;
@@ -247,39 +246,22 @@ class BothWays {
     return out;
   }
 
+  // The most that each NIC sent or received in a window of the part, as a share of its rate.
   std::vector<double> fastest_in(const PartOfTime& part) const {
     std::vector<double> out(e_.nics.size());
-    const Picos slice = e_.until / Evidence::kSlices;
-    const Picos from = slice * part.first;
-    const Picos until = part.last + 1 == Evidence::kSlices ? kNever : slice * (part.last + 1);
     for (std::size_t w = 0; w < e_.window_ends.size(); ++w) {
-      const Picos begin = w == 0 ? Picos{0} : e_.window_ends[w - 1];
-      if (begin < from || until < e_.window_ends[w]) continue;
-      for (std::size_t n = 0; n < out.size(); ++n) out[n] = std::max(out[n], rates_[w][n]);
+      if (!is_in(e_, w, part)) continue;
+      for (std::size_t n = 0; n < out.size(); ++n) {
+        const double able = window_us(e_, w) / 1e6 * e_.nics[n].rate_bps;
+        if (able <= 0) continue;
+        out[n] = std::max(out[n], 8 * std::max(bytes_.sent(n)[w], bytes_.received(n)[w]) / able);
+      }
     }
     return out;
   }
 
-  void read_rates() {
-    for (std::size_t w = 0; w < e_.window_ends.size(); ++w) {
-      std::vector<double> sent(e_.nics.size()), received(e_.nics.size());
-      for (const PairEvidence& pair : e_.pairs) {
-        sent[pair.src] += static_cast<double>(pair.windows[w].bytes);
-        received[pair.dst] += static_cast<double>(pair.windows[w].bytes);
-      }
-      const Picos begin = w == 0 ? Picos{0} : e_.window_ends[w - 1];
-      const double seconds = static_cast<double>((e_.window_ends[w] - begin).count) / 1e12;
-      std::vector<double>& now = rates_.emplace_back();
-      for (std::size_t n = 0; n < e_.nics.size(); ++n) {
-        const double able = seconds * e_.nics[n].rate_bps;
-        now.push_back(able <= 0 ? 0 : 8 * std::max(sent[n], received[n]) / able);
-      }
-    }
-  }
-
   const Evidence& e_;
-  std::vector<std::vector<double>>
-      rates_;  // by window and NIC: the faster direction, as a share of the rate
+  NicBytes bytes_;
 };
 
 }  // namespace

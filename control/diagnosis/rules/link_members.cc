@@ -1,4 +1,4 @@
-#include "control/diagnosis/link_members.h"
+#include "control/diagnosis/rules/link_members.h"
 
 #include <fmt/format.h>
 

@@ -7,9 +7,10 @@
 #include <optional>
 #include <string_view>
 
-#include "control/diagnosis/nic_floors.h"
 #include "control/diagnosis/robust.h"
-#include "control/diagnosis/rules.h"
+#include "control/diagnosis/rules/nic_bytes.h"
+#include "control/diagnosis/rules/nic_floors.h"
+#include "control/diagnosis/rules/rules.h"
 
 namespace paceline::diagnosis {
 
@@ -91,7 +92,7 @@ bool sends_slowly(const Evidence& e, std::uint32_t nic, const Pauses& during) {
 // At which rate packets leave each NIC, whatever the load.
 class SendRates {
  public:
-  explicit SendRates(const Evidence& evidence) : e_(evidence) {}
+  explicit SendRates(const Evidence& evidence) : e_(evidence), bytes_(evidence) {}
 
   struct Slow {
     std::uint32_t nic = 0;
@@ -124,14 +125,14 @@ class SendRates {
 
   std::vector<Slow> slow_from(std::uint32_t slice) const {
     const std::size_t nics = e_.nics.size();
-    std::vector<double> nominal_us(nics), sending_us(nics), factors;
-    const std::vector<double> data = data_from(slice);
+    std::vector<double> nominal_us(nics), sending_us(nics), data(nics), factors;
     for (std::size_t n = 0; n < nics; ++n) {
       const NicEvidence& nic = e_.nics[n];
       for (std::size_t w = 0; w < nic.windows.size(); ++w) {
         if (!is_in(e_, w, {slice, Evidence::kSlices - 1})) continue;
         nominal_us[n] += nic.windows[w].sent_bytes * 8e6 / nic.rate_bps;
         sending_us[n] += nic.windows[w].sending_us;
+        data[n] += bytes_.sent(n)[w];
       }
       if (nominal_us[n] > 0 && sending_us[n] > 0) factors.push_back(sending_us[n] / nominal_us[n]);
     }
@@ -151,19 +152,8 @@ class SendRates {
     return out;
   }
 
-  // What each NIC sent from this slice on.
-  std::vector<double> data_from(std::uint32_t slice) const {
-    std::vector<double> out(e_.nics.size());
-    for (const PairEvidence& pair : e_.pairs) {
-      for (std::size_t w = 0; w < pair.windows.size(); ++w) {
-        if (!is_in(e_, w, {slice, Evidence::kSlices - 1})) continue;
-        out[pair.src] += static_cast<double>(pair.windows[w].bytes);
-      }
-    }
-    return out;
-  }
-
   const Evidence& e_;
+  NicBytes bytes_;
 };
 
 enum class Receives : std::uint8_t { nothing, slowly, well };

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <optional>
 
-#include "control/diagnosis/link_members.h"
 #include "control/diagnosis/robust.h"
-#include "control/diagnosis/rules.h"
+#include "control/diagnosis/rules/link_members.h"
+#include "control/diagnosis/rules/rules.h"
 
 namespace paceline::diagnosis {
 

@@ -1,9 +1,9 @@
-#include "control/diagnosis/nic_floors.h"
+#include "control/diagnosis/rules/nic_floors.h"
 
 #include <algorithm>
 
 #include "control/diagnosis/robust.h"
-#include "control/diagnosis/rules.h"
+#include "control/diagnosis/rules/rules.h"
 
 namespace paceline::diagnosis {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "control/diagnosis/link_members.h"
-#include "control/diagnosis/rules.h"
+#include "control/diagnosis/rules/link_members.h"
+#include "control/diagnosis/rules/rules.h"
 
 namespace paceline::diagnosis {
 
