@@ -10,16 +10,18 @@
 #include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/probing/probe_end.h"
 #include "dataplane/service/nics/make_nic_sets.h"
+#include "tests/support/program_end.h"
 
 namespace paceline::perf {
 
 namespace {
 
 using service::NicSet;
+using test::ProgramEnd;
 
 constexpr std::uint64_t kMessage = 256 << 10;
-constexpr std::uint64_t kBase = 0x10'0000;
 constexpr std::uint64_t kAtOnce = 4;  // messages of a NIC
+constexpr std::uint32_t kDepth = 64;  // of queues
 // 100 Gb/s, and 462 bytes of a probe with its two answers: every 74 us that is 0.05 %, what
 // `paceline mesh` takes by default.
 constexpr Picos kInterval = picos_from_micros(74);
@@ -38,28 +40,6 @@ delay = "500ns"
 algorithm = "fixed"
 )";
 
-// A program's end.
-struct End {
-  explicit End(transport::Engine& of)
-      : engine(of), sends(64), receives(64), receive_queue(64), memory(kMessage) {
-    key = engine.regions().add_plain(kBase, memory,
-                                     transport::access::remote | transport::access::local_write);
-    transport::QpConfig config;
-    config.send_cq = &sends;
-    config.receive_cq = &receives;
-    config.receive_queue = &receive_queue;
-    qp = engine.create_qp(config);
-  }
-
-  transport::Engine& engine;
-  transport::CompletionQueue sends;
-  transport::CompletionQueue receives;
-  transport::ReceiveQueue receive_queue;
-  std::vector<std::byte> memory;
-  std::uint32_t key = 0;
-  std::uint32_t qp = 0;
-};
-
 class ProbedWorld {
  public:
   explicit ProbedWorld(std::uint64_t messages) {
@@ -74,8 +54,8 @@ class ProbedWorld {
       Flow& flow = flows_.emplace_back();
       flow.to = (nic + 3) % nics_->size();
       flow.left = messages;
-      flow.a = std::make_unique<End>(*nics_->nic(nic).engine);
-      flow.b = std::make_unique<End>(*nics_->nic(flow.to).engine);
+      flow.a = std::make_unique<ProgramEnd>(*nics_->nic(nic).engine, kDepth, kMessage);
+      flow.b = std::make_unique<ProgramEnd>(*nics_->nic(flow.to).engine, kDepth, kMessage);
       connect(*flow.a, nic, *flow.b, flow.to);
       connect(*flow.b, flow.to, *flow.a, nic);
       for (std::uint64_t i = 0; i < kAtOnce; ++i) post(nic);
@@ -124,17 +104,15 @@ class ProbedWorld {
   struct Flow {
     std::size_t to = 0;
     std::uint64_t left = 0;  // messages that are not posted yet
-    std::unique_ptr<End> a;
-    std::unique_ptr<End> b;
+    std::unique_ptr<ProgramEnd> a;
+    std::unique_ptr<ProgramEnd> b;
   };
 
   transport::QpPath path(std::size_t from, std::size_t to) const {
     return *nics_->path_to(from, wire::IpAddress{nics_->nic(to).info.gids[0]});
   }
-  void connect(End& from, std::size_t nic, const End& to, std::size_t peer) {
-    const transport::QpPath by = path(nic, peer);
-    if (!from.engine.connect(now_, from.qp, {by.ip, by.mac, to.qp, Psn(7)}, Psn(7),
-                             by.source_port)) {
+  void connect(ProgramEnd& from, std::size_t nic, const ProgramEnd& to, std::size_t peer) {
+    if (!from.connect(now_, path(nic, peer), to)) {
       throw std::runtime_error("a queue pair cannot be connected");
     }
     nics_->touch(nic);
@@ -144,12 +122,7 @@ class ProbedWorld {
     if (flow.left == 0) return;
     --flow.left;
     ++under_way_;
-    transport::WorkRequest request;
-    request.opcode = transport::WorkOpcode::write;
-    request.length = kMessage;
-    request.local_address = request.remote_address = kBase;
-    request.local_key = flow.a->key;
-    request.remote_key = flow.b->key;
+    const transport::WorkRequest request = flow.a->write(0, kMessage, *flow.b);
     if (flow.a->engine.post_send(now_, flow.a->qp, request) != transport::PostResult::ok) {
       throw std::runtime_error("a message cannot be posted");
     }

@@ -14,6 +14,7 @@
 #include "dataplane/base/numbers/random.h"
 #include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/service/nics/make_nic_sets.h"
+#include "tests/support/program_end.h"
 
 namespace paceline::service::test {
 
@@ -34,42 +35,16 @@ inline std::unique_ptr<NicSet> nics_from(std::string_view text) {
   return std::move(made.sets.front());
 }
 
-// A program's end on one NIC: a queue pair with its queues and memory.
-struct Side {
-  static constexpr std::uint64_t kBase = 0x10'0000;
-
+// A program's end on one NIC.
+struct Side : paceline::test::ProgramEnd {
   Side(NicSet& nics, std::size_t index, std::size_t bytes)
-      : nic(index),
-        engine(*nics.nic(index).engine),
-        sends(1024),
-        receives(1024),
-        receive_queue(1024),
-        memory(bytes) {
-    key = engine.regions().add_plain(kBase, memory,
-                                     transport::access::remote | transport::access::local_write);
-    transport::QpConfig config;
-    config.send_cq = &sends;
-    config.receive_cq = &receives;
-    config.receive_queue = &receive_queue;
-    config.retransmit_timeout = picos_from_micros(500);
-    qp = engine.create_qp(config);
+      : ProgramEnd(*nics.nic(index).engine, 1024, bytes), nic(index) {
     REQUIRE(qp != 0);
   }
 
   void fill(std::uint64_t seed) {
     Random random(seed, 0);
     for (std::byte& b : memory) b = static_cast<std::byte>(random.next() >> 56);
-  }
-  transport::WorkRequest write(std::uint64_t id, std::uint64_t length, const Side& to) const {
-    transport::WorkRequest request;
-    request.opcode = transport::WorkOpcode::write;
-    request.wr_id = id;
-    request.length = length;
-    request.local_address = kBase;
-    request.local_key = key;
-    request.remote_address = kBase;
-    request.remote_key = to.key;
-    return request;
   }
   std::vector<transport::Completion> sent() {
     std::vector<transport::Completion> out(sends.size());
@@ -78,13 +53,6 @@ struct Side {
   }
 
   std::size_t nic;
-  transport::Engine& engine;
-  transport::CompletionQueue sends;
-  transport::CompletionQueue receives;
-  transport::ReceiveQueue receive_queue;
-  std::vector<std::byte> memory;
-  std::uint32_t key = 0;
-  std::uint32_t qp = 0;
 };
 
 // Drives a set in virtual time.
@@ -126,8 +94,7 @@ class Turns {
     address.bytes = nics_.nic(to.nic).info.gids[gid];
     const auto path = nics_.path_to(from.nic, address);
     REQUIRE(path.has_value());
-    REQUIRE(from.engine.connect(now_, from.qp, {path->ip, path->mac, to.qp, Psn(7)}, Psn(7),
-                                path->source_port));
+    REQUIRE(from.connect(now_, *path, to));
     nics_.touch(from.nic);
   }
 
