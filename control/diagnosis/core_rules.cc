@@ -290,7 +290,7 @@ class EcnRule {
       if (windows >= kEnough && shares.size() >= 2) share = weighted_median(shares);
       const double from = MarkTable::kFrom[i];
       if (kShort <= from && from < kMiddle) out.of_short.add(own, i, share);
-      // Of the longest queues, any number of bytes may be elsewhere.
+      // The last bin is left out: any number of the bytes of such long queues may be elsewhere.
       if (kMiddle <= from && i + 1 < own.packets.size()) out.of_long.add(own, i, share);
     }
     return out;

@@ -58,7 +58,7 @@ class SlowRanks {
   static constexpr double kMuch = 1.1;  // times the median
   static constexpr double kSpreads = 4;
   static constexpr double kLeastSpread = 0.01;  // of the median
-  // Of the extra time that it computed. In a ring its neighbours come late with it, for its sake.
+  // A share of the extra time that it computed. In a ring, its neighbours are late because of it.
   static constexpr double kLate = 0.2;
   static constexpr std::size_t kLeastTimes = 3;
 
@@ -176,8 +176,8 @@ class BothWays {
   // A NIC that never reached this share of what the others reached needs less evidence.
   static constexpr double kCapped = 0.65;
   static constexpr double kSpreadsCapped = 3;
-  // Of the shortest round trips, in packets: where the messages are slow enough by themselves, and
-  // where they are the main sign.
+  // The excess of the shortest round trips, in packets: the least where the messages alone are slow
+  // enough, and the least where the round trips are the main sign.
   static constexpr double kLeastPackets = 0.25;
   static constexpr double kLeastAlone = 0.4;
   static constexpr double kMuchAlone = 1.1;

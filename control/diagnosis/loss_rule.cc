@@ -35,7 +35,8 @@ class LossRule {
       Sums& sums = pairs_.emplace_back();
       if (explained.nics[pair.src] || explained.nics[pair.dst]) continue;
       for (const PairWindow& window : pair.windows) {
-        // Who waits in a long queue takes packets for lost.
+        // A timeout is not a sign of loss here: a sender whose packets wait in a long queue times
+        // out too.
         sums.losses += window.losses - std::min(window.losses, window.timeouts);
         sums.packets += static_cast<double>(window.bytes) / e_.packet_bytes;
       }

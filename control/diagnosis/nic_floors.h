@@ -17,7 +17,7 @@ class NicFloors {
     double low = 0.1;  // the round trip below which this share of them lies
     std::size_t least_windows = 5;
   };
-  // Of the windows that lie in this part of the time.
+  // Uses the windows that lie in this part of the time.
   NicFloors(const Evidence& evidence, const PartOfTime& part) : NicFloors(evidence, part, Of{}) {}
   NicFloors(const Evidence& evidence, const PartOfTime& part, const Of& of);
 

@@ -255,7 +255,7 @@ struct CreateSrqRequest {
   std::uint32_t requests = 0;
   std::uint32_t segments = 0;
   std::uint32_t limit = 0;
-  // Of XRC: its messages complete to `cq`, and SrqReply::number is what peers name it by.
+  // XRC only: its messages complete to `cq`, and peers name it by SrqReply::number.
   std::uint32_t domain = 0;  // 0: queue pairs of the session share it
   std::uint32_t cq = 0;
 };

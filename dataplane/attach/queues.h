@@ -154,7 +154,7 @@ inline constexpr std::uint8_t immediate = 1U << 0;
 inline constexpr std::uint8_t invalidated = 1U << 1;  // `immediate` is the key that was revoked
 inline constexpr std::uint8_t grh = 1U << 2;
 inline constexpr std::uint8_t solicited = 1U << 3;
-// Of a shared receive queue of XRC: the queue pair need not be the program's.
+// The receive came from a shared XRC queue: the queue pair need not be the program's.
 inline constexpr std::uint8_t from_domain = 1U << 4;
 // The program's, in its own copy of the ring: the queue pair was destroyed, skip it.
 inline constexpr std::uint8_t dropped = 1U << 7;

@@ -66,7 +66,7 @@ class ClockEstimate {
   static constexpr unsigned kJumps = 3;
   static constexpr std::uint64_t kTrusted = 16;  // probes until such are looked for
 
-  // Of one way, in ns from origin and base: a bound on the offset for each probe.
+  // Bounds on the offset from one direction's probes, in ns from origin and base.
   struct Bounds {
     LowerHull hull;
     double sum_x = 0;

@@ -51,7 +51,7 @@ class ProbeEnd {
   const Prober* prober() const { return prober_ ? &*prober_ : nullptr; }
   const HostClock& clock() const { return clock_; }
   void change_clock(std::vector<ClockChange> changes) { clock_.changes = std::move(changes); }
-  // Of the latest probe to this peer; nothing: there is none, or it is no peer.
+  // From the latest probe to this peer; nothing: there was none, or the address is not a peer's.
   std::optional<OneWay> one_way_to(const wire::IpAddress& peer) const;
   // Came from no peer, or is no probe, or could not be answered.
   std::uint64_t refused() const { return refused_; }

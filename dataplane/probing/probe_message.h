@@ -17,7 +17,7 @@ enum class ProbeKind : std::uint8_t { probe = 1, answer = 2, times = 3 };
 
 struct ProbeMessage {
   ProbeKind kind = ProbeKind::probe;
-  // Of the class that clocks are compared in, not that which is measured.
+  // Belongs to the class in which clocks are compared, not to the class that is measured.
   bool for_clock = false;
   std::uint16_t path = 0;
   std::uint32_t session = 0;   // of who asks: what is left of an earlier one is ignored

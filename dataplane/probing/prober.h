@@ -32,7 +32,7 @@ struct ProbeSample {
   ProbeTimes times;
   std::uint16_t path = 0;
 
-  // Of the round trip, what passed between the hosts; and at the one that answered.
+  // The parts of the round trip: between the hosts, and at the host that answered.
   std::int64_t fabric() const { return round_trip() - host(); }
   std::int64_t host() const { return (times.answered - times.received).count; }
   std::int64_t round_trip() const { return (times.returned - times.sent).count; }
@@ -58,7 +58,7 @@ struct OneWay {
   double back = 0;
 };
 
-// Of one peer.
+// Figures of one peer.
 struct PeerFigures {
   std::vector<PathCounts> paths;
   std::vector<ProbeSample> samples;  // in no order
@@ -86,7 +86,7 @@ class Prober {
   void answered(const ProbeMessage& message, std::uint32_t peer, Nanos at);
 
   PeerFigures figures(std::uint32_t peer) const;
-  // Of all peers together.
+  // Counts over all peers.
   const PathCounts& totals() const { return totals_; }
   // By the latest probe to a peer, or to the peer that answered last; nothing before that. For a
   // look from time to time.

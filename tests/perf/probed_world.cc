@@ -24,7 +24,7 @@ constexpr std::uint64_t kAtOnce = 4;  // messages of a NIC
 // `paceline mesh` takes by default.
 constexpr Picos kInterval = picos_from_micros(74);
 
-// Of a worker with so many busy NICs, at least.
+// The least turn of a worker with so many busy NICs.
 constexpr Picos kTurn = picos_from_micros(1);
 
 constexpr const char* kTestbed = R"(

@@ -56,7 +56,7 @@ class Store {
                      std::int64_t now_unix_ns, std::int64_t& number);
   // Replaces the body of an existing entry.
   std::string replace(std::int64_t number, const nlohmann::json& body);
-  // Those after `after`, oldest first, at most `most`; `key` empty: of any key.
+  // At most `most` entries after number `after`, oldest first. An empty `key` matches every key.
   std::vector<StoredEntry> entries(std::string_view kind, std::string_view key = {},
                                    std::int64_t after = 0, std::size_t most = 1000);
   // The newest, oldest of them first.

@@ -225,7 +225,7 @@ int find_code(dl_phdr_info* object, std::size_t, void* into) {
   return 1;
 }
 
-// Of survives(), and of its thread.
+// State of survives(), and of its thread.
 sigjmp_buf* volatile rescue = nullptr;
 volatile std::uintptr_t fault_at = 0;
 

@@ -26,7 +26,7 @@ struct MessageRecord {
   bool failed = false;
 };
 
-// Of every message, before anything has happened.
+// A record for every message, before anything has happened.
 std::vector<MessageRecord> fresh_records(const MessagePlan& plan);
 
 // What takes two hosts; implemented by the world, which sees both.
@@ -73,7 +73,7 @@ class alignas(64) MessageApp {
   // What this host sends and computes, and what of it is done, failed messages included.
   std::uint64_t finished() const { return finished_; }
   std::uint64_t planned() const { return planned_; }
-  // Of its messages; nullptr if not recorded (MessagePlan::limits).
+  // What limited its messages; nullptr if not recorded (MessagePlan::limits).
   const SenderLimits* limits() const { return limits_.get(); }
   // Ids in the order of completion since the last call.
   std::vector<std::uint32_t>& newly_finished() { return newly_finished_; }

@@ -102,7 +102,7 @@ class ParallelRun {
     std::uint32_t message = 0;
   };
   struct alignas(128) Share {
-    // Of odd and even windows, by part.
+    // For odd and even windows, by part.
     std::array<std::vector<std::vector<fabric::Crossing>>, 2> away;
     std::array<std::vector<std::vector<Carried>>, 2> nvlink;
     std::size_t parity = 0;  // which of them are being filled

@@ -45,7 +45,7 @@ class SharedReceives {
 
   transport::ReceiveQueue& queue() { return queue_; }
   std::uint32_t handle() const { return handle_; }
-  // Of XRC: the number that requests name it by.
+  // For XRC: the number by which requests name it.
   void set_number(std::uint32_t number) { number_ = number; }
   std::uint32_t number() const { return number_; }
 

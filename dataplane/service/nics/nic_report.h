@@ -108,9 +108,9 @@ struct CaptureReport {
 struct NicReport {
   std::string name;
   std::vector<bool> links_up;  // by port, of an emulated NIC
-  // Of an emulated NIC, all ports: how long it told its switch to pause, summed over classes; data
-  // that it sent in another class than its own; what its transmitters put on their links, and how
-  // long they were at it.
+  // For an emulated NIC, over all ports: how long it told its switch to pause, summed over classes;
+  // data that it sent in another class than its own; what its transmitters sent, and how long they
+  // were busy.
   Picos pausing{0};
   std::uint64_t reclassed_packets = 0;
   std::uint64_t sent_wire_bytes = 0;

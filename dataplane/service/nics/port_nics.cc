@@ -152,7 +152,7 @@ NicSetReport PortNics::blank_report() const {
   return report;
 }
 
-// Of a bond the sum, and the pause mode of its first device.
+// For a bond: the sum over its devices, and the pause mode of the first.
 void PortNics::ask_devices(NicSetReport& report) const {
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     PortReport& sum = report.nics[i].port;

@@ -45,7 +45,7 @@ struct PortNic {
   };
 
   std::string name;
-  // Of a bond all, of the same addresses and with one pool (port/bonded_port.h).
+  // All links of a bond; they share addresses and one pool (port/bonded_port.h).
   std::vector<Link> links;
   // As plan_engine() leaves it; addresses and MAC are the first port's.
   transport::EngineConfig engine;

@@ -151,7 +151,7 @@ Status QueueRequests::find_domain(const attach::CreateSrqRequest& r, SharedRecei
   return srq.cq == nullptr ? nothing_called("completion queue", r.cq) : Status{};
 }
 
-// Of XRC: the engine gives it a number, or 0.
+// The engine gives an XRC queue a number; other queues get 0.
 void QueueRequests::add_to_worker(SharedReceiveObject& srq) {
   if (srq.domain != nullptr) {
     transport::DomainQueue queue;

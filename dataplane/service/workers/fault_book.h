@@ -22,7 +22,7 @@ class FaultBook {
     std::vector<std::uint32_t> links;  // that are still disturbed
     Picos from{0};
     Picos until = kNever;
-    // Of a clock: when somebody sets it right again.
+    // For a clock fault: when somebody sets the clock right again.
     Picos right_at = kNever;
   };
 
@@ -30,7 +30,8 @@ class FaultBook {
   void add(Picos now, const config::LinkFault& fault, std::vector<std::uint32_t> links);
   // In force, or still to come.
   std::vector<Entry> not_over(Picos now);
-  // Of the clock of a NIC's host, those that are over included: it has run away meanwhile.
+  // Faults of the clock of a NIC's host, including those that are over: the clock has drifted
+  // meanwhile.
   std::vector<Entry> of_clock(const std::string& nic) const;
 
   // The link by which a connection has to go that opens now; nothing: any. `number` tells

@@ -59,8 +59,8 @@ class alignas(64) Scheduler {
   // Its next packet goes in a class that the port does not take now: it waits in that ring.
   bool parked(std::uint32_t index, CongestionContext& context, unsigned ring);
   bool wake_due(const CongestionContext& context) const;
-  // The context has sent a packet of its head's. charge() first; has_more() after it, while the
-  // queue pair is active and has work.
+  // The context's queue pair has sent a packet. Call charge() first; then, while the queue pair is
+  // active, pace(); and end_turn() if it still has work.
   struct Sent {
     std::uint32_t wire_bytes = 0;
     bool acknowledged = false;  // in flight until the peer says so

@@ -47,8 +47,8 @@ struct EngineConfig {
   // If less than a packet's worth of data waits for the port, answers go behind it: the peer gets
   // the data sooner, and handles the answers while it would otherwise wait.
   bool answers_last = false;
-  // Of 16 packets, that a poll takes at most; 0: all there is. One is enough where the next poll
-  // follows at once: the application then answers the first while others come.
+  // How many bursts of 16 packets a poll takes at most; 0: all there are. One is enough where the
+  // next poll follows at once: the application then answers the first burst while others come.
   std::uint32_t receive_bursts = 0;
   // Slots of destroyed queue pairs that are kept free before one is used again. A number is then
   // reused only after 63 times as many new queue pairs.

@@ -30,7 +30,7 @@ class Requester {
     return (fresh || (r.repair && (r.stops & requester_stop::memory) == 0)) &&
            now >= r.blocked_until;
   }
-  // Of that packet on the wire.
+  // The wire bytes of that packet.
   static std::uint32_t next_wire_bytes(const EngineCore& core, const QueuePair& qp);
 
   // Responses. `parsed` is an ACK or NAK whose destination is `qp`.

@@ -120,7 +120,7 @@ void Responder::discard(QueuePair& qp) {
   QpFailure::drop_early(core_, qp);
 }
 
-// Of all services but RC.
+// Takes packets of all services but RC.
 RequestOutcome Responder::take_otherwise(QueuePair& qp, const wire::ParsedPacket& parsed,
                                          const Packet& packet) {
   if (qp.config.type == QpType::uc) return UnreliableConnection::accept(core_, qp, parsed, packet);

@@ -15,7 +15,7 @@ class Responder {
 
   // A request packet for `qp`. Takes the packet: frees it, or parks it while memory answers.
   void on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
-  // Of a request packet for `qp` only the headers have come.
+  // Only the headers of a request packet for `qp` have come.
   void on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void memory_ready(QueuePair& qp);
   // Frees what is parked.

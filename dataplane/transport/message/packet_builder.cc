@@ -61,7 +61,7 @@ Opcode PacketBuilder::opcode_of(WorkOpcode work, bool first, bool last) {
   return has_immediate(work) ? Opcode::rc_send_last_imm : Opcode::rc_send_last;
 }
 
-// Of the request at (or about to be put at) `position`.
+// The segments of the request that is, or is about to be put, at `position`.
 std::span<const Segment> PacketBuilder::segments_of(const QueuePair& qp, std::uint32_t position) {
   const RequesterState& r = qp.requester;
   const std::size_t place = position & (r.queue.capacity() - 1);

@@ -16,7 +16,7 @@ namespace paceline::transport {
 
 class PacketClass {
  public:
-  // Of the packet that the queue pair would send next.
+  // The class of the packet that the queue pair would send next.
   static std::uint8_t of_next(const EngineCore& core, const QueuePair& qp,
                               const CongestionContext& context);
   // `packet` was built and goes in that class.

@@ -12,7 +12,7 @@
 
 namespace paceline::transport {
 
-// Whose access it is, and to which bytes of the list: [offset, offset + bytes).
+// An access to the bytes [offset, offset + bytes) of a list, and the rights behind it.
 struct SegmentAccess {
   const RegionTable& regions;
   std::span<const Segment> segments;

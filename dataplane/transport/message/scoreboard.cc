@@ -17,7 +17,7 @@ bool tells_of_loss(const EngineCore& core, const QueuePair& qp, std::uint16_t po
 
 }  // namespace
 
-// Of the queued request that `psn` belongs to; tail() when there is none.
+// The position of the queued request that `psn` belongs to; tail() when there is none.
 std::uint32_t Scoreboard::position_of(const QueuePair& qp, Psn psn) {
   const SendQueue& queue = qp.requester.queue;
   for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
@@ -108,8 +108,8 @@ std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, Psn ps
   if (was == PacketFate::settled) return 0;
   if (was == PacketFate::flying) {
     core.take_inflight(qp, sent.wire_bytes);
-    // Of one that was sent twice, and is acknowledged sooner than a round trip after the second
-    // time, the first has arrived.
+    // A packet was sent twice: if its acknowledgement comes sooner than a round trip after the
+    // second sending, the first copy has arrived.
     const Picos least = picos_from_nanos(s.round_trip.least_ns());
     const bool known = !sent.has(sent_flag::again) || core.now - sent.sent_at >= least;
     if (known) {

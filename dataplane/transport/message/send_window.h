@@ -10,7 +10,7 @@ namespace paceline::transport {
 
 class SendWindow {
  public:
-  // Of a run of packets.
+  // Bytes of a run of packets.
   struct Span {
     std::uint64_t payload = 0;
     std::uint64_t wire = 0;

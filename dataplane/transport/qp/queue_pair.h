@@ -79,7 +79,7 @@ struct alignas(64) RequesterState {
         segments(config.max_send_segments > 1 ? queue.capacity() * config.max_send_segments : 0),
         inline_bytes(queue.capacity() * std::size_t{config.max_inline}) {}
 
-  // Of the newest request, a list's sum.
+  // The bytes of the newest request, summed over its segment list.
   std::uint64_t posted_length() const { return queue.at(queue.tail() - 1).request.length; }
 
   // A packet that goes out, and an acknowledgement that comes in, touch two cache lines of this...

@@ -8,7 +8,7 @@
 
 namespace paceline::transport {
 
-// Of its connection, as far as it was measured; 0: not yet.
+// The round trip of its connection, as far as it was measured; 0: not yet.
 inline const RoundTripEstimate& round_trip_of(const QueuePair& qp) {
   return qp.requester.selective ? qp.selective->send.round_trip : qp.requester.round_trip;
 }

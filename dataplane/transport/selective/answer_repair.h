@@ -16,7 +16,7 @@ namespace paceline::transport {
 
 class AnswerRepair {
  public:
-  // Of a READ response for `qp` only the headers have come.
+  // Only the headers of a READ response for `qp` have come.
   static void on_trimmed(EngineCore& core, QueuePair& qp, Psn psn);
   // The oldest request for missing answers.
   static bool build_ask(EngineCore& core, QueuePair& qp, Packet& packet);

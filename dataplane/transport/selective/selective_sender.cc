@@ -176,7 +176,7 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
   if (s.reorder_at <= core.now) lost = Scoreboard::find_lost(core, qp);
   if (s.response_at <= core.now) {
     s.response_at = kNever;
-    // Of a peer that is silent nothing is asked but what probes ask.
+    // A silent peer is asked only what probes ask.
     if (s.probes < kProbes && !r.response_waits) AnswerRepair::ask_missing(core, qp);
   }
   bool timed_out = false;
@@ -215,7 +215,8 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
       probed = true;
     }
   }
-  // Of a probe, too: an algorithm that asks the peer for a rate may think that all is sent.
+  // A probe is reported as well: an algorithm that asks the peer for a rate may think that all is
+  // sent.
   if (lost == 0 && !timed_out && !probed) {
     core.actions.resume_and_report(qp);
   } else {

@@ -36,7 +36,7 @@ struct Channel {
   bool inherited = false;  // of the parent process
 };
 
-// Of one process. A child has its own, for its parent's connection is its parent's.
+// State of one process. A child needs its own: its parent's connection belongs to the parent.
 struct Process {
   pid_t pid = 0;
   std::mutex table;                 // of `channels`; nothing is called with it held

@@ -41,7 +41,7 @@ class OrderCheck {
   // Says what was found, unless the end of the process has done so.
   ~OrderCheck();
 
-  // Of a region.
+  // Marks one region.
   void mark(attach::Extent& extent) const;
   // The program posts. True when it does so the first time while this placement is held, its end is
   // in memory, and an example is still wanted: then note() has its name.

@@ -32,7 +32,7 @@ int map_queue(SharedReceiveQueue& srq, attach::Message& reply, const attach::Srq
   return 0;
 }
 
-// Of XRC: in a domain, with a completion queue. Else both are null.
+// An XRC queue is in a domain and has a completion queue. For other queues both are null.
 struct Home {
   ibv_xrcd* domain = nullptr;
   ibv_cq* cq = nullptr;

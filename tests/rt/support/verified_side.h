@@ -71,7 +71,7 @@ class VerifiedSide final : public WorkerApp {
   std::string verdict();
   // The same of the bytes alone: where other connections share the engine and its counters.
   std::string bytes_verdict();
-  // Of the other end's messages, read ones included, so far.
+  // Bytes of the other end's messages so far, READs included.
   std::uint64_t bytes_wanted() const;
 
  private:

@@ -1,4 +1,4 @@
-// The pull pacer, rule by rule (eqds_receiver.h), with hand-written REQUESTs.
+// The pull pacer, rule by rule, with hand-written REQUESTs.
 #include "cc/eqds/receiver.h"
 
 #include <array>

@@ -130,7 +130,7 @@ TEST_CASE("eqds: credit is cumulative, and used at line rate", "[cc][eqds]") {
   c.grant(33'360);  // and comes late
   CHECK(c.d.ceiling == 50'040);
   CHECK(c.d.rate == rate_from_gbps(100));
-  // Of another algorithm: rate and ceiling.
+  // A grant of another algorithm carries a rate and a ceiling.
   c.grant(60'000, false);
   CHECK(c.d.rate == rate_from_mbps(20'000));
   CHECK(c.d.ceiling == 60'000);

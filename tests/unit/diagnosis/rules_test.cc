@@ -460,7 +460,7 @@ TEST_CASE("a NIC that pauses its switch is a slow receiver, behind a PCIe limit 
       e, [](const PairEvidence& pair) { return pair.src == 2; }, 330);
   CHECK(diagnose(e).front().cause == Cause::pcie_limit);
   add_pauses(e, 2, 0.95);
-  // Who waits for it takes packets for lost.
+  // A sender that waits for it takes packets for lost.
   for (PairEvidence& pair : e.pairs) {
     if (pair.dst == 2) pair.windows[4].losses = pair.windows[4].timeouts = 5;
   }
@@ -523,8 +523,8 @@ TEST_CASE("connections collide where a full link has far more than a fair hash g
   CHECK_FALSE(collide(0, 500));       // it has room for all
 }
 
-// Of what is sent to every NIC, this many bytes are under way at the end of each window, and these
-// shares of the packets arrive marked: `odd` for the NICs from first to last, `usual` for others.
+// What is sent to every NIC: this many bytes are in flight at the end of each window, and these
+// shares of the packets arrive marked, `odd` for the NICs from first to last, `usual` for others.
 struct Marking {
   std::uint32_t first = 0;
   std::uint32_t last = 0;

@@ -151,7 +151,7 @@ TEST_CASE("worker: what comes is answered in the same turn, and acknowledged beh
   using enum wire::Opcode;
   CHECK(answered_with(true, 64) == std::vector{rc_send_only, rc_acknowledge});
   CHECK(answered_with(false, 64) == std::vector{rc_acknowledge, rc_send_only});
-  // Of more than a packet all would go ahead: it waits for the acknowledgement.
+  // A message of more than one packet would go ahead as a whole: it waits for the acknowledgement.
   CHECK(answered_with(true, 4097) == std::vector{rc_acknowledge, rc_send_first, rc_send_last});
 }
 

@@ -1,5 +1,5 @@
-// Who speaks the control protocol is found out by HELLO; whoever does not answer is served all the
-// same.
+// HELLO finds out which peers speak the control protocol; a peer that does not answer is served all
+// the same.
 #include <catch2/catch.hpp>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Who sends next, and when: the scheduler over contexts that the test makes.
+// Which context sends next, and when: the scheduler over contexts that the test makes.
 #include "dataplane/transport/congestion/scheduler.h"
 
 #include <algorithm>

@@ -323,7 +323,8 @@ TEST_CASE("selective: XACKs out of nowhere change nothing that matters", "[trans
   flow.destination = lab.a().engine.address_of(pair.a, Psn(0)).ip;
   const wire::HeaderTemplate header = wire::make_header_template(flow);
   for (int i = 0; i < 300; ++i) {
-    // Of the past, of what was never sent, and with bits for what is not under way.
+    // Blocks about the past, about packets that were never sent, and with bits for packets that are
+    // not in flight.
     wire::Xack xack;
     xack.trigger = Psn(static_cast<std::uint32_t>(random.next()));
     xack.duplicate = random.below(2) == 0;

@@ -85,7 +85,7 @@ TEST_CASE("UC: a lost packet costs its message and no other", "[transport][uc]")
         CHECK(received[0].immediate == (missing == 0 ? 1 : 0));
         CHECK(received[1].immediate == (missing == 2 ? 1 : 2));
       }
-      // Of the very last packet nobody here can know.
+      // Nobody here can know that the very last packet is missing.
       CHECK((lab.b().counters().unreliable_drops >= 1) == (lost != 114));
       CHECK(lab.a().counters().rx_packets == 0);
       CHECK(lab.b().engine.view().state_of(pair.b) == QpState::rts);

@@ -92,7 +92,7 @@ class Watch {
       }
       keep(look_line(at, look));
       ++number;
-      // Who waits for silent hosts is late: looks whose time is over by then would be too short.
+      // Silent hosts make a look late: looks whose time is over by then would be too short.
       const bool all = std::all_of(look.begin(), look.end(),
                                    [](const SightedHost& host) { return host.error.empty(); });
       const double passed = std::min((wall_seconds() - begin) / seconds_, 1.0) * kLooks;

@@ -116,7 +116,7 @@ class Exchange {
   beast::flat_buffer buffer_;
 };
 
-// Of a connection that ends with it.
+// A request on a connection that closes after the answer.
 RequestMessage only_message(std::string_view method, std::string_view target, const Json& body) {
   RequestMessage message = message_of("localhost", method, target, body);
   message.set(http::field::connection, "close");

@@ -33,7 +33,7 @@ class DaemonLine::Wire {
                                            const std::vector<asio::ip::tcp::endpoint>& at) = 0;
   virtual asio::awaitable<error_code> exchange(const RequestMessage& request,
                                                AnswerParser& parser) = 0;
-  // Of what begins from now on.
+  // Applies to operations that begin from now on.
   virtual void expires_after(std::chrono::milliseconds patience) = 0;
   virtual void close() = 0;
 
@@ -62,7 +62,7 @@ class WireOf final : public DaemonLine::Wire {
     }
     if constexpr (std::is_same_v<Stream, TlsWireStream>) {
       if (error) co_return error;
-      // Of addresses the server is not told.
+      // SNI carries names only: the server is not told an address.
       error_code no_address;
       asio::ip::make_address(place.host, no_address);
       if (no_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), place.host.c_str());

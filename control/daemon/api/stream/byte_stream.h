@@ -41,7 +41,7 @@ class ByteStream {
   // Reads and forgets what came, below TLS: after end_writing().
   virtual boost::asio::awaitable<std::size_t> discard_some(ErrorCode& error) = 0;
 
-  // Of operations that begin from now on.
+  // Applies to operations that begin from now on.
   virtual void expires_after(std::chrono::milliseconds span) = 0;
   virtual void expires_never() = 0;
   // Whatever waits fails.

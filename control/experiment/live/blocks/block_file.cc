@@ -53,7 +53,7 @@ BlockRecord read_record(JsonReader& reader, const Json& root) {
   const Json& values = reader.object(root, "", "values");
   for (const auto& [name, value] : values.items()) {
     const auto metric = block_metric_named(name);
-    if (!metric) continue;  // of a later version
+    if (!metric) continue;  // written by a later version
     if (!value.is_number()) {
       reader.error("values." + name, "expected a number");
     } else {

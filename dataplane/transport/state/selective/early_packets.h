@@ -23,7 +23,7 @@ class EarlyPackets {
   Psn highest() const { return highest_; }
   std::uint32_t held() const { return held_packets_; }
   bool has(Psn psn) const { return test(received_, psn); }
-  // Of a placed WRITE: it does not end its message.
+  // For a placed WRITE packet: it does not end its message.
   bool continues(Psn psn) const { return test(continued_, psn); }
 
   void start(Psn expected) { highest_ = expected; }
