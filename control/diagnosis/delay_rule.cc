@@ -59,7 +59,7 @@ class DelayRule {
                     "the time; so are those of {} others.",
                     best.affected, best.members, verdict.culprit, best.more_us, best.part.first + 1,
                     best.part.last + 1, Evidence::kSlices, best.elsewhere),
-        "Their packets are not marked more often than the others': the cause is no queue."};
+        "Their packets are not marked more often than the others': the cause is not a queue."};
     found.push_back(std::move(verdict));
   }
 

@@ -438,7 +438,7 @@ std::string ResolvingPort::check_conservation() const {
   for (unsigned c = 0; c < kTrafficClasses; ++c) {
     own += queued_own_[c].count;
     queued += queued_[c].count;
-    if ((own + queued != 0) && queued_mask_ == 0) return "queued packets that nobody sends";
+    if ((own + queued != 0) && queued_mask_ == 0) return "queued packets that are never sent";
   }
   const ResolvingCounters& c = counters_;
   if (own != own_count_) return "own queued packets are miscounted";

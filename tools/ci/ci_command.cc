@@ -239,7 +239,7 @@ void add_ci_command(CLI::App& app, int& exit_code) {
                    "override a key: --set cc.algorithm=cadence (repeatable)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--nic", options->nic, "the only NIC that the command sees (all of them)")
+  command->add_option("--nic", options->nic, "the only NIC that the command sees (default: all)")
       ->type_name("NAME");
   command->add_option("--timeout", options->timeout, "end the command after this time: 600s")
       ->type_name("TIME");
@@ -256,7 +256,7 @@ void add_ci_command(CLI::App& app, int& exit_code) {
   command->add_flag("--drop-in", options->drop_in,
                     "for programs that dlopen() libibverbs.so.1, as NCCL does");
   command->add_flag("--no-files", options->no_files,
-                    "show no /dev/infiniband and /sys/class/infiniband");
+                    "do not show /dev/infiniband and /sys/class/infiniband");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->add_option("COMMAND", options->command, "the command and its arguments, after --");
   command->positionals_at_end();

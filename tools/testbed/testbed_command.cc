@@ -210,7 +210,8 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
   options->fault.add_to(
       *add("fault", "Disturb ports, links, switches and clocks, and restore them", fault));
   add("remove", "Take NICs away from their programs, as if pulled out of the machine", remove)
-      ->add_option("NIC", options->removed, "h1; it comes back only with a new testbed")
+      ->add_option("NIC", options->removed,
+                   "NICs, such as h1; they come back only with a new testbed")
       ->required();
   add("down", "End a testbed", down);
   command->footer(

@@ -101,7 +101,7 @@ awaitable<std::vector<std::string>> ExperimentRun::begin() {
 }
 
 awaitable<void> ExperimentRun::take_up() {
-  spdlog::info("experiment {} goes on at block {} of {}", entry_.number, runner_.records().size(),
+  spdlog::info("experiment {} continues at block {} of {}", entry_.number, runner_.records().size(),
                runner_.schedule().blocks());
   co_await look_at_trials();
   renewed_ns_ = now();

@@ -256,7 +256,7 @@ void LiveTuner::apply_mode(Mode mode) {
 
 awaitable<Reply> LiveTuner::set_mode(Caller caller, std::string mode, std::string why) {
   const std::optional<Mode> wanted = tuner::online::mode_of(mode);
-  if (!wanted) co_return refusal(400, {"mode: allowed are off, advise and auto"});
+  if (!wanted) co_return refusal(400, {"mode: allowed is off, advise or auto"});
   if (*wanted != Mode::off && !settings_.problems.empty()) {
     co_return refusal(409, settings_.problems);
   }

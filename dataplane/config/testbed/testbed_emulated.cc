@@ -23,14 +23,13 @@ constexpr auto kNicKeys = std::to_array<KeySpec>({
     {.path = "nic.shape",
      .form = Form::choice,
      .choices = kShapes,
-     .meaning = "Of a NIC with several ports. \"bonded\": one device; queue pairs outlive ports. "
+     .meaning = "For a NIC with several ports. \"bonded\": one device; queue pairs outlive ports. "
                 "\"separate\": a device a port, `h0p0`, `h0p1`."},
     {.path = "nic.transmit_ring",
      .min = 0,
      .max = 1e9,
-     .meaning =
-         "The transmit ring of every host, in time on its link: a host that the machine "
-         "lets run so late still fills its link. At least two full packets, at most 256 KiB."},
+     .meaning = "The transmit ring of every host, in time on its link: a host that runs this late "
+                "still fills its link. At least two full packets, at most 256 KiB."},
 });
 
 // A name has at most 32 bytes for programs, with its closing zero (dataplane/attach/protocol.h).

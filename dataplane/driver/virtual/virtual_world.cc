@@ -126,7 +126,7 @@ std::string VirtualWorld::order_matters() const {
   if (setup_.fabric.ports > 1) return "a host with several ports hangs on several switches";
   if (options_.real_time.clock != nullptr) return "the clock is read by one thread";
   if (!options_.taps.empty()) return "captures are written in the order of time";
-  if (options_.control) return "hosts are changed under way, all at the same time";
+  if (options_.control) return "hosts are changed during the run, all at the same time";
   if (scenario_.probing.enabled) return "hosts that probe are worked off in the order of time";
   if (scenario_.max_hops != 0) return "max_hops counts over the whole fabric";
   if (setup_.fabric.drop_control_ppm != 0) {

@@ -77,7 +77,7 @@ bool CaptureReader::read(std::size_t bytes, bool& partly) {
 bool CaptureReader::begin() {
   bool partly = false;
   buffer_.clear();
-  if (!read(4, partly)) return fail(0, "no capture: the file is shorter than four bytes");
+  if (!read(4, partly)) return fail(0, "not a capture file: it is shorter than four bytes");
   const std::uint32_t magic = load32(0);
   if (magic == kSectionBlock) {
     format_ = Format::pcapng;
@@ -86,7 +86,7 @@ bool CaptureReader::begin() {
   if (swapped(magic) == kPcapMicros || swapped(magic) == kPcapNanos) {
     big_endian_ = true;
   } else if (magic != kPcapMicros && magic != kPcapNanos) {
-    return fail(0, "no capture: begins neither like pcap nor like pcapng");
+    return fail(0, "not a capture file: it begins neither like pcap nor like pcapng");
   }
   if (!read(kPcapHeaderBytes - 4, partly)) return fail(offset_, "ends inside the header of a pcap");
   // The upper bits say whether frames end with a check sequence, and how long it is.

@@ -205,7 +205,8 @@ TEST_CASE("plan: the commands of all shares, and Slurm's script", "[cli]") {
   refused({"--shares", "3", "--set", "repetitions=no"}, "repetitions");
   refused({"--shares", "3", "--", "--quick"}, "--quick");
   test.folder.write("one.toml", "[fabric]\nhosts = 4\n");
-  CHECK_THAT(test.run({"plan", "one.toml", "--shares", "3"}).err, Contains("one.toml: is one run"));
+  CHECK_THAT(test.run({"plan", "one.toml", "--shares", "3"}).err,
+             Contains("one.toml: this is a single run"));
 }
 
 TEST_CASE("shares: what cannot be is refused", "[cli]") {

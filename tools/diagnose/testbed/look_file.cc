@@ -57,7 +57,7 @@ std::string read_head_line(std::string_view line, LookFileHead& out) {
   out = {};
   const Json json = object_in(line);
   if (json.is_null() || json.value("kind", Json()) != kKind) {
-    return "these are no kept looks; `paceline diagnose --record FILE` writes them";
+    return "this is not a recording; `paceline diagnose --record FILE` writes one";
   }
   if (json.value("schema", Json()) != kSchema) {
     return fmt::format("\"schema\" is not {}: another version kept these looks", kSchema);

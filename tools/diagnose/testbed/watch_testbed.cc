@@ -183,7 +183,7 @@ WatchedTestbed replay(const WatchRequest& request) {
     ++number;
     KeptLook look;
     std::string wrong = read_look_line(line, of.value.hosts.size(), look);
-    if (wrong.empty() && look.at <= last) wrong = "it is no later than the look before";
+    if (wrong.empty() && look.at <= last) wrong = "it is not later than the look before";
     if (!wrong.empty()) return bad(number, wrong);
     if (number == 2) {
       const auto errors = watching.open(look.hosts);

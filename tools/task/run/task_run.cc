@@ -75,7 +75,7 @@ void TaskOptions::add_to(CLI::App& command, const std::string& runs_help) {
   CLI::Option* const part =
       command
           .add_option("--share", share,
-                      "execute this part of the runs alone, and keep it in --records: many "
+                      "run only this part of the runs, and keep it in --records: many "
                       "machines, one share each (`paceline plan` writes the commands)")
           ->type_name("I/N");
   CLI::Option* const folder =

@@ -52,7 +52,7 @@ std::string read_place(std::string_view url, DaemonPlace& out) {
   const bool fits = !host.empty() &&
                     host.find_first_of("/@?#[] \t\r\n") == std::string_view::npos &&
                     (brackets || host.find(':') == std::string_view::npos);
-  if (!fits) return std::string("this is no host; ") + kAllowed;
+  if (!fits) return std::string("this is not a host; ") + kAllowed;
   out.host = host;
   return {};
 }

@@ -127,7 +127,7 @@ config::Read<BlockFile> read_blocks(std::string_view text, const std::string& so
         out.value.cut_off = true;
         return out;
       }
-      out.errors.push_back(where + ": no JSON object");
+      out.errors.push_back(where + ": not a JSON object");
       continue;
     }
     out.value.whole_bytes = size - text.size();

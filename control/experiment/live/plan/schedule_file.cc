@@ -120,7 +120,7 @@ config::Read<Schedule> read_schedule(std::string_view text, const std::string& s
   config::Read<Schedule> out;
   const auto root = JsonReader::parse(text);
   if (!root.is_object()) {
-    out.errors.push_back(fmt::format("{}: no JSON object", source));
+    out.errors.push_back(fmt::format("{}: not a JSON object", source));
     return out;
   }
   JsonReader reader(source);
