@@ -32,7 +32,7 @@ constexpr auto kNicKeys = std::to_array<KeySpec>({
                 "still fills its link. At least two full packets, at most 256 KiB."},
 });
 
-// A name has at most 32 bytes for programs, with its closing zero (dataplane/attach/protocol.h).
+// For programs, a name has at most 32 bytes with its closing zero (dataplane/attach/protocol.h).
 constexpr std::size_t kLongestNicName = 31;
 constexpr std::uint32_t kMostNics = 256;
 

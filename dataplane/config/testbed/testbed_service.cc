@@ -77,7 +77,7 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
                 "is root's or has CAP_IPC_LOCK."},
 });
 
-// Read apart: arrays of texts have no key of their own kind.
+// Read separately: arrays of texts have no key type of their own.
 void read_plugin_folders(const TomlMember& m, ServiceConfig& out, ReadContext& context) {
   read_texts(m, "service", context, [&](const TomlNode& item) {
     if (item.text.front() != '/') {

@@ -53,7 +53,7 @@ std::uint32_t CaptureReader::load32(std::size_t at) const {
   return big_endian_ ? first << 16 | second : second << 16 | first;
 }
 
-// Appends to buffer_, a piece at a time: what the file does not have is never allocated.
+// Appends to buffer_, piece by piece: a claimed length beyond the file's end is never allocated.
 bool CaptureReader::read(std::size_t bytes, bool& partly) {
   constexpr std::size_t kPiece = 64 << 10;
   const std::size_t before = buffer_.size();
@@ -73,7 +73,7 @@ bool CaptureReader::read(std::size_t bytes, bool& partly) {
   return got == bytes;
 }
 
-// Which format, by the first four bytes.
+// Determines the format from the first four bytes.
 bool CaptureReader::begin() {
   bool partly = false;
   buffer_.clear();

@@ -90,8 +90,8 @@ PACELINE_PCLMUL std::uint32_t short_message(std::uint32_t crc, const std::byte* 
   __m128i x = _mm_xor_si128(_mm_load_si128(reinterpret_cast<const __m128i*>(block)),
                             towards_end(start, 16 - n));
   if (n >= 4) return reduce(x);
-  // The last 4 - n bytes of the register lie beyond the message: they are what is left of it,
-  // shifted down, and belong to the remainder as they are.
+  // The last 4 - n bytes of the register lie beyond the message: they belong to the remainder as
+  // they are, shifted down.
   return reduce(x) ^ (crc >> (8 * n));
 }
 
