@@ -127,7 +127,7 @@ std::string Daemon::kill_switch() const {
 Launch Daemon::launch() const {
   const DataplaneConfig& c = setup_.config.dataplane;
   std::string program = c.program;
-  // Beside the daemon, as it is installed, or where a build tree has it.
+  // Beside the daemon, as installed, or where a build tree has it.
   for (const char* const folder : {"", "/../bin", "/../../dataplane/service"}) {
     const std::string place = setup_.program_folder + folder + "/paceline-dataplane";
     if (program.empty() && ::access(place.c_str(), X_OK) == 0) program = place;

@@ -21,7 +21,7 @@ constexpr auto kConnectTurn = std::chrono::milliseconds(5);
 constexpr int kConnectTurns = 400;
 constexpr double kMostSeconds = 3700;  // an hour of `paceline mesh`, and what surrounds it
 
-// It goes on until the client is stopped, whoever holds it besides.
+// It continues until the client is stopped, whoever else holds it.
 awaitable<void> keep_connected(std::shared_ptr<ControlClient> client) { co_await client->run(); }
 
 Endpoint probe_endpoint(std::string method, std::string summary, std::string answer) {

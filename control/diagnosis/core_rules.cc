@@ -1,5 +1,5 @@
-// Rules about the core and its load: hashes that collide, switches that mark wrongly, and what is
-// no fault, an incast and a core with less capacity than its hosts.
+// Rules about the core and its load: hash collisions, switches that mark wrongly, and two
+// conditions that are not faults: an incast, and a core with less capacity than its hosts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ class HashRule {
     double bytes = 0;
     for (const PairWindow& window : pair.windows) bytes += static_cast<double>(window.bytes);
     for (const std::uint32_t directed : pair.way) {
-      // Downwards there is no choice.
+      // Downwards there is no choice of link.
       if (e_.links[directed / 2].of_host || directed % 2 != 0) continue;
       Siblings& group = groups_[group_of(directed)];
       group.bytes += bytes;
@@ -139,7 +139,7 @@ class HashRule {
   std::map<std::uint32_t, Carried> carried_;
 };
 
-// What arrived marked, by how much was under way.
+// Packets that arrived marked, by the number of bytes in flight.
 struct MarkTable {
   // Bytes. Finer where switches usually begin to mark.
   static constexpr std::array<double, 10> kFrom{0,       25'000,  50'000,    100'000,   200'000,
@@ -164,8 +164,8 @@ struct MarkTable {
   }
 };
 
-// Marks of what NICs receive are compared by the switch before them. What is under way to a NIC is
-// mostly in its queue there.
+// Marks of received packets are compared by the switch in front of the NIC. Bytes in flight to a
+// NIC are mostly in its queue there.
 class EcnRule {
  public:
   explicit EcnRule(const Evidence& evidence, const Explained& explained) : e_(evidence) {
@@ -210,13 +210,13 @@ class EcnRule {
   static constexpr double kLeastShort = 8;  // windows
   static constexpr double kMuch = 3;        // times as often, or as seldom
   static constexpr double kOdd = 1;
-  // Bytes. Below the first, windows tell nothing of the queue between their ends; who marks too
-  // early marks many packets in this share of the windows from there to the second.
+  // Bytes. Below the first bound, windows tell nothing about the queue between their ends. A switch
+  // that marks too early marks many packets in this share of the windows between the two bounds.
   static constexpr double kShort = 50'000;
   static constexpr double kMiddle = 400'000;
   static constexpr double kMostWindows = 0.5;
 
-  // What arrived of queues of some lengths.
+  // Packets that arrived from queues of certain lengths.
   struct Arrived {
     double packets = 0;
     double marked = 0;
@@ -272,13 +272,14 @@ class EcnRule {
     }
   }
 
-  // What would arrive marked behind this switch, were it marked as at the others but `odd`.
+  // The packets that would arrive marked behind this switch if it marked as the others do, without
+  // `odd`.
   Judged judge(const std::string& leaf, const std::string& odd) const {
     constexpr double kEnough = 2;  // windows of others to know their share
     const MarkTable& own = tables_.at(leaf);
     Judged out;
     out.leaf = leaf;
-    double share = 0;  // where the others have too few, that of shorter queues
+    double share = 0;  // if the others have too few windows, the share of shorter queues
     for (std::size_t i = 0; i < own.packets.size(); ++i) {
       std::vector<Weighted> shares;
       double windows = 0;

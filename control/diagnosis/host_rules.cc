@@ -13,7 +13,7 @@ namespace paceline::diagnosis {
 
 namespace {
 
-// From the first to the last time that something stands out.
+// From the first to the last time at which something stands out.
 struct Stretch {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -111,7 +111,7 @@ class BothWays {
     double score = 0;    // spreads above the median NIC
     double fastest = 0;  // the most that it sent or received in a window, as a share of its rate
     double others = 0;   // the same of the median NIC
-    double packets = 0;  // by so many its shortest round trips are longer than the median NIC's
+    double packets = 0;  // excess of its shortest round trips over the median NIC's
   };
 
   // The NIC whose round trips are longest both ways in any part of the time, without those already
@@ -217,7 +217,7 @@ class BothWays {
     return !received || *received <= kOneWay * floors.sent()[nic].value_or(0);
   }
 
-  // Long enough that a queue empties meanwhile, or the end of the time.
+  // Long enough for a queue to empty meanwhile, or the end of the time.
   static bool may_judge(const PartOfTime& part) {
     constexpr std::uint32_t kLeastSlices = 4;
     return part.last + 1 == Evidence::kSlices || part.last - part.first + 1 >= kLeastSlices;

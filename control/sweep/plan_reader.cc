@@ -1,4 +1,4 @@
-// Reads a sweep file: the table [sweep], and what is left of the scenario.
+// Reads a sweep file: the table [sweep], and the rest, which is a scenario.
 
 #include <fmt/format.h>
 

@@ -273,8 +273,8 @@ awaitable<void> ExperimentRun::look_at_trials() {
   }
 }
 
-// Whatever is in force, it is the champion's turn. A service that does not answer does it by itself
-// when the hold is over.
+// Puts the champion in force, whatever is in force now. A service that does not answer does it by
+// itself when the hold is over.
 awaitable<void> ExperimentRun::end_trials() {
   const auto hold = static_cast<std::uint64_t>(to_nanos(runner_.plan().hold).count);
   const std::uint64_t began = now();

@@ -63,7 +63,7 @@ enum class ChangeAction : std::uint8_t {
   promote,  // the candidate of an experiment
   revert,
   put_back,  // into a service that was restarted
-  found,     // made by someone else than this daemon
+  found,     // not made by this daemon
 };
 enum class ChangeState : std::uint8_t {
   pending,  // the service is being asked

@@ -12,8 +12,8 @@
 namespace paceline::experiment {
 namespace {
 
-// Occasional metrics have numbers of their own: one more of them leaves the streams of all other
-// metrics as they are.
+// Occasional metrics have numbers of their own, so that another one leaves the streams of all other
+// metrics unchanged.
 std::size_t stream_number(Metric metric) {
   constexpr std::size_t kOccasional = 0x8000;
   const bool occasional = spec_of(metric).occasional;

@@ -1,5 +1,5 @@
-// All that a tuner remembers, as plain data: what is written and read back when the daemon
-// restarts. For tuner*.cc only.
+// Everything that a tuner remembers, as plain data: saved, and read back when the daemon restarts.
+// For tuner*.cc only.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Context {
   bool complained = false;        // of the champion, once
 };
 
-// The candidate of the pair under way.
+// The candidate of the current pair.
 struct Trial {
   bool preset = false;
   std::size_t arm = 0;  // of the bandit, for a preset

@@ -75,7 +75,7 @@ class WireOf final : public DaemonLine::Wire {
   asio::awaitable<error_code> exchange(const RequestMessage& request,
                                        AnswerParser& parser) override {
     error_code error;
-    // A refusal may be there before the body is taken: it is read whatever becomes of writing.
+    // A refusal may come before the body is sent: read it even if writing fails.
     error_code unsent;
     co_await http::async_write(stream_, request, reporting(unsent));
     co_await http::async_read(stream_, buffer_, parser, reporting(error));
@@ -94,7 +94,7 @@ class WireOf final : public DaemonLine::Wire {
   beast::flat_buffer buffer_;
 };
 
-// Checks certificates by `ca`, or by what the system trusts. Not empty: why not.
+// Checks certificates by `ca`, or by what the system trusts. Returns an error, or an empty text.
 std::string set_up_trust(const std::string& ca, asio::ssl::context& context) {
   ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
   context.set_verify_mode(asio::ssl::verify_peer);

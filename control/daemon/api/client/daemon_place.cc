@@ -10,7 +10,7 @@ constexpr std::size_t kLongestSocketPath = 107;
 constexpr const char* kAllowed =
     "allowed: https://HOST:PORT, http://HOST:PORT (the near end of a tunnel) or unix:/PATH";
 
-// Without the beginning, if it has that.
+// Removes the beginning, if the text has it.
 bool without(std::string_view& text, std::string_view beginning) {
   if (!text.starts_with(beginning)) return false;
   text.remove_prefix(beginning.size());

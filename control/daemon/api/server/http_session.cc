@@ -150,7 +150,7 @@ const Endpoint* admit(ServerState& state, const Connection& connection,
   return admission.endpoint;
 }
 
-// Runs the handler; what it throws becomes a reply.
+// Runs the handler; an exception becomes a reply.
 asio::awaitable<void> handle(const Endpoint& endpoint, Request request, Outgoing& out) {
   std::string thrown;
   try {

@@ -16,7 +16,7 @@ constexpr std::uint32_t kMostClusters = 100'000;
 // Streams of the plan's seed: assignments, and (analysis.cc) tests.
 constexpr std::uint64_t kAssignmentStream = 0x5C4E;
 
-// All that is digested; `digest` follows it in the file.
+// Everything that is digested; `digest` follows it in the file.
 void write_body(JsonWriter& json, const Schedule& s) {
   json.member("schema", kScheduleSchema);
   json.member("name", std::string_view(s.name));
