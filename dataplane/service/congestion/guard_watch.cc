@@ -71,7 +71,7 @@ std::optional<GuardWatch::Finding> GuardWatch::judge(const GuardLimits& limits,
 
 void GuardWatch::restart(std::size_t n) {
   Nic& nic = nics_[n];
-  // Not into the sample of the look that this may follow.
+  // Not into the sample of the look that may follow.
   telemetry::NicSample sample;
   if (const auto now = read(n, sample)) nic.judge.begin(*now);
   nic.by_arm.forget();

@@ -13,7 +13,7 @@ namespace paceline::service {
 
 namespace {
 
-// Long enough for a program that polls to be run meanwhile, though it shares its processor.
+// Long enough for a polling program to run meanwhile, even if it shares its processor.
 constexpr std::uint64_t kShortestMicros = 300;
 constexpr std::uint64_t kMoreMicros = 1000;
 // Programs look at a word at the end, or at a flag; both are whole there or not at all.
@@ -84,7 +84,7 @@ CopyResult OrderShuffler::place(const ProgramMemory& program, const ProgramPiece
   const auto micros = static_cast<long>(kShortestMicros + random.below(kMoreMicros));
   const timespec time{0, micros * 1000};
   ::nanosleep(&time, nullptr);
-  // Closed before the rest is in memory: what the program does from here on is not counted.
+  // Closed before the rest is in memory: later actions of the program are not counted.
   if (const CopyResult told = tell(program, target); told != CopyResult::done) return told;
   return result == CopyResult::done ? place_shuffled(program, piece, shuffle) : result;
 }

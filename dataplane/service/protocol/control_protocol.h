@@ -1,14 +1,15 @@
-// The control protocol: how the daemon (or an operator's tool) talks to the service. A Unix socket
-// of type SEQPACKET of its own beside the one of programs, for the service's user and root alone
-// (or a group that the testbed file names): whoever can connect can change congestion control.
+// The control protocol: how the daemon (or an operator's tool) talks to the service. It has a Unix
+// socket of type SEQPACKET of its own beside that of programs, only for the service's user and root
+// (or a group that the testbed file names): a client that can connect can change congestion
+// control.
 //
 // A message is one JSON object of at most kMostControlBytes. A request is
 //   {"schema": 1, "id": N, "op": "...", ...}
 // and is answered in order, by {"schema": 1, "id": N, "ok": true, ...} or by
 //   {"schema": 1, "id": N, "ok": false, "errors": ["one sentence each, all there are"]}.
 // Nothing of a refused request takes effect. Unknown members are refused (an older service says
-// that it does not know them); unknown schemas, too. A message that is no JSON object is answered
-// with id 0. Nothing is sent unasked.
+// that it does not know them), and so are unknown schemas. A message that is not a JSON object is
+// answered with id 0. The service sends nothing unasked.
 //
 //   op           request -> answer
 //   hello        {} -> version, pid, start_unix_ns, testbed (file name), nics: [{name, worker,
@@ -81,10 +82,11 @@
 //                NIC's does. raw_ns: CLOCK_MONOTONIC_RAW at the same moment as now_ns.
 //
 // An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if
-// given), which is loaded as by load_plugin, also in a dry run: only the plug-in has its table.
+// given). The plug-in is loaded as by load_plugin, even in a dry run: only the plug-in has its
+// table.
 //
-// An answer other than that of status that is longer than a message comes whole as the descriptor
-// of a memfd, and the message has {schema, id, ok, bytes}.
+// An answer, other than that of status, that is longer than a message comes as a whole in a memfd,
+// and the message has {schema, id, ok, bytes}.
 //
 // Limits of the guard (hard ones; null switches a rule off), each of one look of 100 ms:
 //   retransmitted_share    1e-6  of the data packets sent, with more than
@@ -113,8 +115,8 @@ inline constexpr const char* kControlSocket = "control.sock";
 enum class TrialState : std::uint8_t { running, tripped, abandoned };
 inline constexpr EnumTexts<3> kTrialStates{"running", "tripped", "abandoned"};
 
-// Beside the socket of programs: the same folder, the name of that one before it where it is not
-// the usual one ("paceline.sock" -> "control.sock", "x.sock" -> "x.sock.control").
+// Beside the socket of programs: the same folder, with that socket's name in front if it is not the
+// default one ("paceline.sock" -> "control.sock", "x.sock" -> "x.sock.control").
 inline std::string control_socket_beside(const std::string& attach_socket) {
   const std::size_t slash = attach_socket.rfind('/');
   const std::string folder =
