@@ -30,7 +30,7 @@ void EqdsReceiver::grow(std::uint32_t peer) {
   idle_.reserve(channels_.size());
 }
 
-// Used part of its credit, at most what was given.
+// The used part of its credit, at most all of it.
 std::uint64_t EqdsReceiver::used(const Channel& ch, std::uint32_t peer) const {
   const ChannelCounters& c = counters(peer);
   return std::min(std::max(ch.sent_total, ch.rx_base + c.rx_bytes + c.trimmed_bytes),
@@ -100,10 +100,10 @@ void EqdsReceiver::open(Channel& ch, std::uint32_t peer, const RequestMessage& r
   ch.due = due;
   ch.known = true;
   ch.channel = r.channel;
-  ch.seq = r.grant_echo;  // a sender that outlived its receiver goes on from what it knows
+  ch.seq = r.grant_echo;  // a sender that outlived its receiver continues from its numbers
   ch.sent_total = r.sent_total;
   ch.unscheduled_total = r.unscheduled_total;
-  // In a channel's first message everything authorised so far is what it announced.
+  // In a channel's first message, everything authorised so far is what it announced.
   const std::uint64_t announced =
       std::min(r.unscheduled_total, r.sent_total + 2 * std::uint64_t{params_.first_window_bytes});
   ch.limit_total = std::max(r.sent_total, announced);
@@ -176,9 +176,9 @@ ChannelCounters* EqdsReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     // The sender added it to its credit, or to what it had sent when it was without any.
     ch.limit_total = std::max(ch.limit_total + start, sent);
     charge_start(now, start);
-    // REQUESTs go before data: what is over belongs to no total of this channel.
-    // After a loss what is under way counts as arrived, too, or the lost bytes would stay unused
-    // credit for ever. What arrives after all is taken off again by the next REQUEST.
+    // REQUESTs go before data: an excess belongs to no total of this channel. After a loss, bytes
+    // in flight count as arrived, too, or the lost bytes would stay unused credit for ever. If some
+    // arrive after all, the next REQUEST takes them off again.
     const std::uint64_t arrived = ch.rx_base + result->rx_bytes + result->trimmed_bytes;
     if (arrived > sent || r.lost) ch.rx_base += sent - arrived;
   }
@@ -197,7 +197,7 @@ ChannelCounters* EqdsReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     return result;
   }
   activate(now, peer);
-  // A turn that is far is worth a word, or the sender would think that nobody hears it.
+  // A sender whose turn is far off is told, or it would think that nobody hears it.
   if (wait_ns(now) > params_.rtt_ns) schedule(peer);
   return result;
 }
@@ -254,7 +254,7 @@ void EqdsReceiver::heed_marks(std::int64_t now) {
     ch.last_ce = c.ce_packets;
     ch.last_trimmed = c.trimmed_bytes;
   }
-  // Speculative bytes pass: what is marked says nothing about pulls.
+  // Speculative bytes pass: marks say nothing about pulls.
   if (!params_.ecn_feedback || packets == 0 || now < start_until_) return;
   const double share = std::min(1.0, bad / static_cast<double>(packets));
   marked_ = (marked_ + share) / 2;

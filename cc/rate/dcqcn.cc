@@ -23,8 +23,8 @@ double decayed(double alpha, double factor, std::uint64_t n) {
 }
 
 // Ends every alpha period that is over at `now`: the first with its CNP if the flag says so, the
-// others quiet. Called only where alpha is read or a CNP comes in, so its rounding depends on CNPs
-// and cuts alone and never on how often somebody looked in between.
+// others without. Called only where alpha is read or a CNP arrives, so its rounding depends only on
+// CNPs and cuts, never on how often the state was read in between.
 void settle_alpha(State& s, const Params& p, std::int64_t now) {
   if (now - s.alpha_at < p.alpha_period_ns) return;
   auto periods = static_cast<std::uint64_t>((now - s.alpha_at) / p.alpha_period_ns);

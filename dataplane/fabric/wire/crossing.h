@@ -1,5 +1,5 @@
-// A packet on its way from one part of a fabric to another: a copy, for packets stay in the pool of
-// their part.
+// A packet on its way from one part of a fabric to another: a copy, because packets stay in the
+// pool of their part.
 #pragma once
 
 #include <array>

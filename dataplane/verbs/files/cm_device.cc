@@ -31,7 +31,7 @@ namespace paceline::files {
 namespace {
 
 struct Channel {
-  ino_t inode = 0;  // the number of a descriptor may be somebody else's by now
+  ino_t inode = 0;  // the descriptor's number may belong to another file by now
   std::uint32_t handle = 0;
   bool inherited = false;  // of the parent process
 };
@@ -115,7 +115,7 @@ std::optional<Channel> channel_of(int file) {
   return std::nullopt;
 }
 
-// 0 or an errno. With `connecting` held.
+// 0 or an errno. Requires `connecting` to be held.
 int connect(Process& own) {
   if (own.connected) return 0;
   const verbs::Settings settings = verbs::read_settings();
@@ -158,7 +158,7 @@ int open_channel(int flags) {
   return reply.descriptors.front().release();
 }
 
-// Where a command names the address of its response; nothing: it has none.
+// Where a command names the address of its response; nothing: it has no response.
 std::optional<std::size_t> response_place(std::uint32_t command) {
   switch (command) {
     case RDMA_USER_CM_CMD_CREATE_ID:
