@@ -37,7 +37,7 @@ struct CaptureOptions {
   bool quiet = false;
 };
 
-// Nothing came for this long: the thread need not look again at once.
+// If nothing came for this long, the thread need not look again at once.
 constexpr Picos kIdle = picos_from_micros(50);
 
 // Errors of all options.

@@ -24,7 +24,7 @@ struct CaptureLimits {
   std::uint64_t packets = ~std::uint64_t{0};
 };
 
-// Empty when good.
+// Returns an error, or an empty text.
 std::string read_limits(const LinkCaptureOptions& options, CaptureLimits& limits) {
   if (options.packets != 0) limits.packets = options.packets;
   if (options.limit.empty()) return {};

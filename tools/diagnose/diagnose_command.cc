@@ -82,7 +82,7 @@ int diagnose_scenario(const DiagnoseOptions& options) {
   return tell(options, scenario.name, scenario.seed, observed.evidence);
 }
 
-// What runs, or ran, in real time.
+// Diagnoses what runs, or ran, in real time.
 int diagnose_running(const DiagnoseOptions& options, const WatchTestbed& watch) {
   const auto lasts = config::parse_time(options.lasts);
   if (!lasts.error.empty()) return report_errors({"--for: " + lasts.error});
@@ -111,7 +111,7 @@ int diagnose_running(const DiagnoseOptions& options, const WatchTestbed& watch) 
   return tell(options, watched.name, 0, watched.evidence);
 }
 
-// Empty: what is asked for fits together.
+// Empty: the options fit together.
 std::string misfit(const DiagnoseOptions& options) {
   const auto given = [](const std::string& text) { return text.empty() ? 0 : 1; };
   const int sources = given(options.input.file) + given(options.testbed) + given(options.fleet) +

@@ -145,7 +145,7 @@ config::Read<TrafficTask> TrafficOptions::task() const {
   return out;
 }
 
-// Without layers where there is none.
+// A model without layers if none is given.
 workload::TrainingModel TrafficOptions::model(std::vector<std::string>& errors) const {
   if (name_.empty() && !(layers_ && parameters_ && hidden_)) {
     errors.emplace_back("no model: give --model, or --layers, --parameters and --hidden");
@@ -220,7 +220,7 @@ void TrafficOptions::check_degrees(const workload::TrainingModel& model,
   if (frees_weights_ && zero_ != 3) errors.emplace_back("--free-weights: expected --zero 3");
 }
 
-// The published table has no more than this.
+// The published table covers only this.
 void TrafficOptions::check_published(const workload::TrainingModel& model,
                                      std::vector<std::string>& errors) const {
   std::vector<std::string> given;

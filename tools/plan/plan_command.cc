@@ -58,7 +58,7 @@ int run_plan(const PlanOptions& options) {
   const auto name = options.command.name();
   errors.insert(errors.end(), name.errors.begin(), name.errors.end());
   if (!errors.empty()) return report_errors(errors);
-  // Whatever is wrong is said now, not by a hundred shares.
+  // Errors are reported now, not by a hundred shares.
   std::vector<std::string> dry{"--dry-run"};
   if (options.out.empty()) dry.emplace_back("--quiet");
   if (const int code = options.command.run(name.value, dry); code != kExitGood) return code;

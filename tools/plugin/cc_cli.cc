@@ -41,7 +41,7 @@ std::size_t terminal_width() {
   return size.ws_col == 0 ? kTextColumns : std::max<std::size_t>(size.ws_col, kLeast);
 }
 
-// All or none: what cannot be loaded is an error.
+// Loads all or none: a plug-in that cannot be loaded is an error.
 bool load_all(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const cc::Registered loaded = algorithm_of("plugin:" + path);

@@ -1,4 +1,4 @@
-// `paceline replay`: a capture into a port.
+// `paceline replay`: sends a capture into a port.
 
 #include <cerrno>
 #include <cstring>

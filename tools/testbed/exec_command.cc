@@ -58,7 +58,7 @@ void add_injection(const ExecOptions& options, Environment& out) {
     out.emplace_back(attach::kFaultVariable, fmt::format("{}", fmt::join(options.faults, ";")));
     out.emplace_back(attach::kSeedVariable, std::to_string(options.seed));
   }
-  // What is shared is in memory at once, and nothing can be held back.
+  // Shared memory is written at once, so nothing can be held back there.
   if (options.reorder) out.emplace_back(attach::kReorderVariable, std::to_string(options.seed));
   if (options.copy || options.reorder) out.emplace_back("PACELINE_MEMORY", "copy");
 }
@@ -100,7 +100,7 @@ Libraries find_libraries(const std::string& wanted) {
   return {{}, missing_part(wanted, places)};
 }
 
-// `first` in front of the list in the environment, once.
+// `first`, followed by the list in the environment without it.
 std::string in_front(const std::string& first, const std::string& list, char between) {
   std::string out = first;
   std::string::size_type from = 0;
@@ -169,7 +169,7 @@ Environment settings(const ExecOptions& options, const std::string& socket,
   return out;
 }
 
-// Only returns when the program cannot be started.
+// Returns only if the program cannot be started.
 int become(const std::string& file, const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -171,7 +171,7 @@ int down(const TestbedOptions& options) {
     fmt::print(stderr, "paceline: error: {}\n", wrong);
     return kExitFailed;
   }
-  // A service that ended by itself leaves its log, which may say why.
+  // A service that ended by itself keeps its log, which may tell the reason.
   std::error_code ignored;
   std::filesystem::remove(log_of(options), ignored);
   remove_device_trees(runtime_folder(), socket_of(options));

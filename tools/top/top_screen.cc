@@ -44,7 +44,7 @@ void put(Lines& lines, std::string line, const TopView& view, Style style = Styl
   lines.push_back(styled(line, style, view.colour));
 }
 
-// As many of the parts as fit, in their order.
+// The first parts that fit, in their order.
 std::string joined(const std::vector<std::string>& parts, std::size_t width) {
   std::string line;
   for (const std::string& part : parts) {
@@ -214,7 +214,7 @@ std::vector<std::string> top_lines(const TopRows& rows, const TopView& view) {
   } else {
     const bool peers = view.table == TopTable::peers;
     const std::vector<PairRow>& pairs = peers ? rows.peers : rows.queue_pairs;
-    // Both tables get what they need, or half; the second no less than its head and one row.
+    // Both tables get what they need, or half; the second at least its head and one row.
     const std::size_t second = std::min(pairs.size() + 1, std::max<std::size_t>(room() / 2, 2));
     put_nics(lines, rows, view, 0,
              bounded ? std::max<std::size_t>(room(), second + 2) - second : 0);

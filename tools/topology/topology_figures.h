@@ -1,4 +1,5 @@
-// What can be said of a fabric without running it: nodes and links of every tier, capacity, paths.
+// What can be told about a fabric without running it: nodes and links of every tier, capacity,
+// paths.
 #pragma once
 
 #include <cstdint>

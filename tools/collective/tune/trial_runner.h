@@ -29,7 +29,7 @@ struct Trial {
   TuneSetting setting;
   double took_us = 0;     // mean of the counted iterations
   double message_us = 0;  // of the median message
-  std::string problem;    // why there is no time
+  std::string problem;    // the reason if there is no time
   bool better_than(const Trial& other) const {
     return problem.empty() && (!other.problem.empty() || took_us < other.took_us);
   }

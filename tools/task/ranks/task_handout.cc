@@ -30,8 +30,8 @@ void TaskHandout::lose(Worker worker, const std::string& reason) {
   const Member member = std::move(found->second);
   members_.erase(found);
   threads_ -= member.threads;
-  // The first ones were under execution; the others waited behind them and are not to blame. They
-  // return to the front, the first of them foremost.
+  // The first ones were being executed; the others waited behind them and are not to blame. They
+  // return to the front in their order.
   for (std::size_t i = member.held.size(); i-- > 0;) {
     const std::size_t task = member.held[i].task;
     for (Worker& holder : tasks_[task].holder) {

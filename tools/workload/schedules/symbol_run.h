@@ -1,5 +1,5 @@
 // Executes a schedule on symbols, its events in an order drawn from a seed: a transfer begins,
-// arrives, is complete. Some events are put off until nothing else can happen.
+// arrives, is complete. Some events are delayed until nothing else can happen.
 #pragma once
 
 #include <cstdint>
