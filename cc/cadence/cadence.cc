@@ -55,7 +55,7 @@ void give_up(State& s, std::int64_t now) {
   s.next_mbps = 0;
   s.begin_at = kNeverNanos.count;
   s.grant_seq = 0;
-  s.seq_known = false;  // the stamp tells late GRANTs; a receiver may have begun anew
+  s.seq_known = false;  // the stamp tells late GRANTs; a receiver may have restarted
   s.limit_total = 0;
   hold_stamp(s, now, true);
 }
@@ -83,7 +83,7 @@ void finish(State& s, std::int64_t now, Decision& d) {
 // of the receiver may start together: their starts add up to a BDP. A small backlog may leave at
 // once all the same. Above the small size the start falls with the square of the backlog, so that
 // one byte more does not suddenly make it wait. Two peers are neighbours in a ring or a pipeline,
-// of which one sends; a degree of 1 says that nobody else sends.
+// of which one sends; a degree of 1 says that no other host sends.
 std::uint64_t start_window(const State& s, const CadenceParams& p, std::uint64_t bytes) {
   constexpr std::uint32_t kFew = 2;
   const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
@@ -180,7 +180,7 @@ void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
     s.path_step_at += p.rtt_ns;
     const std::uint32_t basis = s.grant_mbps > 0 ? s.grant_mbps : p.link_mbps;
     s.path_mbps += basis / kPathIncrease + 1;
-    // Well above the grant it is no constraint any more.
+    // Well above the grant it is not a constraint any more.
     if (s.path_mbps >= std::uint64_t{basis} + basis / 4) s.path_mbps = p.link_mbps;
     s.path_mbps = std::min(s.path_mbps, p.link_mbps);
   }

@@ -21,7 +21,7 @@
 //   - The engine then starts the reactive algorithm on its own state with
 //     Handover{rate = decision.rate, ...} and takes its decisions for this context, with ceiling
 //     kUnlimited; acks, CNPs, nacks, timeouts go to that algorithm.
-//   - It goes on delivering message, idle, grant, share, tick, port_* to Cadence, which probes with
+//   - It still delivers message, idle, grant, share, tick, port_* to Cadence, which probes with
 //     REQUESTs (every 8 RTT, doubling to 1 ms) while there is backlog, and keeps calling
 //     uplink_want/update. Cadence's wake_at stays valid beside the reactive algorithm's own.
 //   - When a GRANT arrives decision.fallback is false again, rate and ceiling are Cadence's, and

@@ -13,7 +13,7 @@ constexpr std::int64_t kEqdsRestartRtts = 16;
 // A sender that uses nothing of its credit and says nothing for this long loses its turns until it
 // asks again.
 constexpr std::int64_t kSilentRtts = 64;
-// Turns looked at per pull; those that hold too much credit are passed over.
+// Turns checked per pull; senders that hold too much credit are skipped.
 constexpr std::uint32_t kTurnsLookedAt = 64;
 
 }  // namespace
@@ -126,7 +126,7 @@ std::int64_t EqdsReceiver::link_ns(std::uint64_t bytes) const {
   return static_cast<std::int64_t>(bytes * 8000 / params_.link_mbps);
 }
 
-// Pulled at the pace in force: what does not make a nanosecond is kept for the next.
+// Bytes are pulled at the present pace; a rest of less than a nanosecond is kept for the next pull.
 void EqdsReceiver::take_off(std::uint64_t bytes) {
   const auto mbps = std::max<std::uint64_t>(
       1, static_cast<std::uint64_t>(static_cast<double>(params_.pull_mbps) * pace_));
@@ -211,7 +211,7 @@ void EqdsReceiver::forget(Nanos, std::uint32_t peer) {
   counters(peer) = ChannelCounters{};
 }
 
-// Until a sender's turn has come round, as things stand.
+// The time until a sender's turn comes, as far as is known now.
 std::int64_t EqdsReceiver::wait_ns(std::int64_t now) const {
   const std::int64_t turns = link_ns(std::uint64_t{params_.pull_bytes} * active_count_);
   return std::max<std::int64_t>(clock_ - now, 0) +
@@ -268,7 +268,7 @@ void EqdsReceiver::heed_marks(std::int64_t now) {
   pace_ = std::clamp(pace_, params_.least_pull, 1.0);
 }
 
-// Whether it is to have its turn now. Leaves the ring when it has gone silent.
+// Whether the sender may have its turn now. A silent sender leaves the ring.
 bool EqdsReceiver::may_pull(std::int64_t now, Channel& ch, std::uint32_t peer) {
   const std::uint64_t done = used(ch, peer);
   if (done != ch.used_seen) {
@@ -305,7 +305,7 @@ void EqdsReceiver::pull(std::uint32_t peer) {
   }
 }
 
-// One GRANT for as much as there is to give.
+// Sends one GRANT for all idle credit that may be given.
 bool EqdsReceiver::serve_idle() {
   Channel& ch = channels_[idle_.front()];
   const std::uint64_t bytes =
@@ -352,7 +352,7 @@ std::size_t EqdsReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
   due_.erase(due_.begin(), due_.begin() + static_cast<std::ptrdiff_t>(told));
   while (n < out.size() && active_count_ != 0 && clock_ <= now) {
     const std::uint32_t peer = next_to_pull(now);
-    if (peer == kNone) {  // all hold as much as they may: a look after one pull's time
+    if (peer == kNone) {  // all hold as much as they may: look again after one pull's time
       clock_ = now + link_ns(params_.pull_bytes);
       break;
     }

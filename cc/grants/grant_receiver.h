@@ -150,7 +150,7 @@ class GrantReceiver : public DownlinkAllocator {
   std::vector<Channel> channels_;  // by peer
   std::vector<std::unique_ptr<std::array<ChannelCounters, kPerBlock>>> blocks_;
   std::vector<std::uint32_t> listed_;  // with demand or outstanding bytes
-  std::span<ReceiverOutput> out_;      // of the poll under way
+  std::span<ReceiverOutput> out_;      // of the current poll
   std::size_t filled_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
   std::int64_t answer_at_ = kNeverNanos.count;  // not after the earliest of any channel's

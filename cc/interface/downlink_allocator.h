@@ -46,7 +46,7 @@ class DownlinkAllocator {
   // the latest before each poll; without it the port is planned as if they did not exist.
   virtual void on_unaccounted_bytes(std::uint64_t wire_bytes) = 0;
 
-  // Wire bytes of data that switches trimmed on the way to this port, whoever sent it: a running
+  // Wire bytes of data that switches trimmed on the way to this port, from any sender: a running
   // delta like that of on_unaccounted_bytes.
   virtual void on_trimmed_bytes(std::uint64_t /*wire_bytes*/) {}
 

@@ -5,7 +5,7 @@
 // - writes beyond its state (found at the end of the call that does so);
 // - returns nonsense too often (call.cc defines nonsense, and what is only clamped);
 // - exceeds its time budget too often, by a clock that the host may inject (none in virtual time);
-// - has a receiving half that grants nothing although senders wait and no bytes are under way, or,
+// - has a receiving half that grants nothing although senders wait and no bytes are in flight, or,
 //   with rates, that leaves requests without an answer;
 // - with rates, holds back a context's data without end.
 //

@@ -79,8 +79,8 @@ void on_first_cnp(State& s, const Params& p, std::int64_t now) {
     s.rates.target_bps = rate;
   }
   if (p.sampled && p.decrease_period_ns > 0) {
-    // The checks run 1 ns behind the alpha updates, so that on a common instant alpha comes first;
-    // this CNP is cut for at the first of them.
+    // The checks run 1 ns behind the alpha updates, so that alpha comes first when both are due;
+    // the first check cuts for this CNP.
     s.decrease_from = now + 1;
     s.cut_at = Recovery::plus(s.decrease_from, p.decrease_period_ns);
   } else if (p.first_cnp_rate_bps == 0) {

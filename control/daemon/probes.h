@@ -33,7 +33,7 @@ class Probes {
 
   boost::asio::io_context& context_;
   ControlSettings service_;
-  Client client_;  // null: nobody probes
+  Client client_;  // null: there is no probing
   std::string who_;
   boost::asio::steady_timer until_;
 };

@@ -251,7 +251,7 @@ class EcnRule {
     const Arrived& decisive() const { return seldom() < often() ? of_short : of_long; }
   };
 
-  // What has been sent to each NIC and has not arrived, on average of a window's begin and end.
+  // Bytes sent to each NIC that have not arrived, the average of a window's begin and end.
   void read_queues() {
     queues_.assign(e_.nics.size(), std::vector<double>(e_.window_ends.size()));
     for (const PairEvidence& pair : e_.pairs) {

@@ -240,7 +240,7 @@ struct CreateCqRequest {
   std::uint64_t cookie = 0;
 };
 // Descriptor 0: memory of CompletionQueueShape{slots}. resize_cq: a new one; the entries that wait
-// are in it, its indices go on.
+// are in it, its indices continue.
 struct CqReply {
   std::uint32_t handle = 0;
   std::uint32_t slots = 0;
@@ -417,8 +417,9 @@ struct CmRequest {
   std::uint32_t command = 0;  // RDMA_USER_CM_CMD_*
   std::uint32_t body_bytes = 0;
   std::uint32_t option_bytes = 0;
-  std::uint32_t room = 0;           // for the response
-  std::uint32_t other_channel = 0;  // MIGRATE_ID: whose descriptor the command names; 0: nobody's
+  std::uint32_t room = 0;  // for the response
+  // MIGRATE_ID: the channel whose descriptor the command names; 0: none.
+  std::uint32_t other_channel = 0;
 };
 // Followed by the response. The error of the command itself is here, not in the header, so that it
 // may come with `drained`: the byte must be read from this channel, or from the other.

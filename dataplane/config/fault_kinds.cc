@@ -154,7 +154,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-// What is done every `usual` on links of this rate or more.
+// The action that is repeated every `usual` on links of this rate or more.
 constexpr Rate kFull = rate_from_gbps(10);
 
 Picos stretched(Picos usual, Rate link) {

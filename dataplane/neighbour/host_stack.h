@@ -49,7 +49,7 @@ struct HostCounters {
   std::uint64_t echo_answers = 0;
   std::uint64_t echo_limited = 0;    // more than echo_per_second
   std::uint64_t echo_unwanted = 0;   // answer_echo is off
-  std::uint64_t echo_replies = 0;    // received; nobody asked
+  std::uint64_t echo_replies = 0;    // received; not requested
   wire::HostErrorCounters errors{};  // refused, by reason
 };
 

@@ -67,8 +67,8 @@ struct NeighbourCounters {
   std::uint64_t resolved = 0;         // incomplete became known
   std::uint64_t confirmed = 0;        // reachability confirmed by an answer
   std::uint64_t address_changes = 0;  // a known neighbour has another MAC address
-  std::uint64_t failed = 0;           // nobody answered
-  std::uint64_t restarted = 0;        // in use, did not answer by unicast: asked anew by multicast
+  std::uint64_t failed = 0;           // no answer came
+  std::uint64_t restarted = 0;        // in use, did not answer by unicast: asked again by multicast
   std::uint64_t aged = 0;             // forgotten for not being used
   std::uint64_t evicted_heard = 0;
   std::uint64_t evicted_failed = 0;

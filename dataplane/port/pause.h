@@ -38,7 +38,7 @@ struct PausePlan {
 // `wish`: nothing for "as it is".
 PausePlan plan_pause(std::optional<PauseMode> wish, const PauseState& state);
 
-// A counter of frames that say stop; those that say go on are others.
+// A counter of frames that start a pause; frames that end one have other counters.
 struct PauseCounter {
   bool sent = false;      // received otherwise
   bool priority = false;  // of 802.1Qbb

@@ -16,7 +16,7 @@ namespace paceline::probing {
 class DatagramPair {
  public:
   struct Shape {
-    std::uint32_t pd = 0;  // of nobody else
+    std::uint32_t pd = 0;  // used by nothing else
     std::uint32_t qkey = 0;
     std::uint16_t bytes = 0;     // of a datagram
     std::uint16_t receives = 0;  // at once; what comes beyond is lost, as datagrams are

@@ -23,7 +23,7 @@ class RankListener {
   virtual void take(std::uint32_t rank, const nlohmann::json& message) = 0;
   // Whether the rank may end: it has said all that it has to.
   virtual bool complete(std::uint32_t rank) const = 0;
-  // Why the group cannot go on, in lines; empty: it can. Asked several times a second.
+  // Why the group cannot continue, in lines; empty: it can. Asked several times a second.
   virtual std::vector<std::string> obstacles() { return {}; }
 };
 

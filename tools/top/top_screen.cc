@@ -101,13 +101,13 @@ std::string notes_of(const NicRow& nic) {
   return note;
 }
 
-// Nothing is no warning.
+// A value of nothing is not a warning.
 Style warn_above(double value, double least) {
   return value >= least ? Style::warning : Style::plain;
 }
 
-// The rows of a part that has `room` lines, its head among them: a last line says how many more
-// there are.
+// The rows of a part that has `room` lines, including its head; a last line tells how many more
+// rows there are.
 void put_table(Lines& lines, const TextTable& table, std::size_t rows, std::size_t left_out,
                const TopView& view) {
   for (std::string& line : table.lines(view.width, view.colour)) lines.push_back(std::move(line));

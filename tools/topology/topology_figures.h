@@ -1,4 +1,4 @@
-// What can be told about a fabric without running it: nodes and links of every tier, capacity,
+// The figures of a fabric that need no run: nodes and links of every tier, capacity, paths.
 // paths.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace paceline::workload {
 
 namespace {
 
-// What fires a trigger: the arrival of a flow, or its completion at the sender.
+// The event that fires a trigger: the arrival of a flow, or its completion at the sender.
 struct Firing {
   std::uint32_t flow = 0;
   bool sent = false;  // completion

@@ -262,16 +262,17 @@ class DaemonReader {
       if (!api.address.empty() && value->empty()) {
         errors_.add(
             place("api", "address"),
-            fmt::format("api.address needs api.{}: TCP is served with TLS and tokens alone", key));
+            fmt::format("api.address needs api.{}: TCP is served only with TLS and tokens", key));
       }
       if (api.address.empty() && !value->empty()) {
-        errors_.add(place("api", key), fmt::format("api.{} is of TCP: api.address is needed", key));
+        errors_.add(place("api", key),
+                    fmt::format("api.{} belongs to TCP: api.address is needed", key));
       }
     }
     const DataplaneConfig& dataplane = out_.dataplane;
     if (dataplane.testbed.empty() && !dataplane.set.empty()) {
       errors_.add(place("dataplane", "set"),
-                  "dataplane.set is of a testbed: dataplane.testbed is needed");
+                  "dataplane.set belongs to a testbed: dataplane.testbed is needed");
     }
     const TelemetryConfig& t = out_.telemetry;
     if (t.fine_span.count < 2 * t.interval.count) {
@@ -315,7 +316,7 @@ std::vector<std::string> fixed_changes(const DaemonConfig& from, const DaemonCon
   std::vector<std::string> out;
   ProcessConfig process = to.daemon;
   process.log_level = from.daemon.log_level;
-  if (process != from.daemon) out.emplace_back("[daemon] (but for log_level)");
+  if (process != from.daemon) out.emplace_back("[daemon] (except log_level)");
   DataplaneConfig dataplane = to.dataplane;
   dataplane.end_with_daemon = from.dataplane.end_with_daemon;
   dataplane.testbed = from.dataplane.testbed;
@@ -328,12 +329,12 @@ std::vector<std::string> fixed_changes(const DaemonConfig& from, const DaemonCon
   }
   TelemetryConfig telemetry = to.telemetry;
   telemetry.stalled_after = from.telemetry.stalled_after;
-  if (telemetry != from.telemetry) out.emplace_back("[telemetry] (but for stalled_after)");
+  if (telemetry != from.telemetry) out.emplace_back("[telemetry] (except stalled_after)");
   if (to.api != from.api) out.emplace_back("[api]");
   TunerConfig tuner = to.tuner;
   tuner.mode = from.tuner.mode;
   tuner.kill_switch = from.tuner.kill_switch;
-  if (tuner != from.tuner) out.emplace_back("[tuner] (but for mode and kill_switch)");
+  if (tuner != from.tuner) out.emplace_back("[tuner] (except mode and kill_switch)");
   return out;
 }
 

@@ -30,7 +30,7 @@ class Process {
   bool is_child() const { return child_; }
   // Whether it lives; collects it when it was our child and has ended.
   bool alive();
-  // How it ended, in words; empty: it lives, or was no child.
+  // How it ended, in words; empty: it lives, or was not a child.
   const std::string& ending() const { return ending_; }
   bool signal(int number);
 

@@ -4,7 +4,7 @@
 //
 // Once a call has returned "", its data is on the disk (write-ahead log, synced at each commit) and
 // survives kill -9 and a power cut. If the disk is full or broken, writes return an error, reads
-// still work, and every later write tries again. The daemon goes on, and trouble() says what it
+// still work, and every later write tries again. The daemon continues, and trouble() says what it
 // cannot save.
 #pragma once
 

@@ -52,7 +52,7 @@ Outcome decide(const Pairs& pairs, const PairedEffect& paired, const MetricSpec&
     std::uint32_t wins = pairs.censored_baseline;
     std::uint32_t losses = pairs.censored_arm;
     for (std::size_t i = 0; i < pairs.baseline.size(); ++i) {
-      const double difference = pairs.treatment[i] - pairs.baseline[i];  // NaN counts for nobody
+      const double difference = pairs.treatment[i] - pairs.baseline[i];  // NaN counts for neither
       wins += spec.better == Better::higher ? difference > 0 : difference < 0;
       losses += spec.better == Better::higher ? difference < 0 : difference > 0;
     }

@@ -1,5 +1,5 @@
-// What `paceline exec --fault` breaks on purpose. The command checks the text and puts it into the
-// program's environment; the verbs library obeys it. Rules are separated by ';':
+// The faults that `paceline exec --fault` injects on purpose. The command checks the text and puts
+// it into the program's environment; the verbs library obeys it. Rules are separated by ';':
 //
 //   KIND,WHEN[,for=TIME][,qp=N]    WHEN: at=N, every=N or rate=P
 //

@@ -189,7 +189,7 @@ void VirtualWorld::build(std::uint32_t threads) {
   }
 }
 
-// What the engine of a host sends and receives by: its port, or all of them as one.
+// The port of a host's engine: its only port, or all of its ports as one.
 Port& VirtualWorld::port_of(std::uint32_t host, fabric::Network& network) {
   const std::uint32_t ports = setup_.fabric.ports;
   if (ports == 1) return network.host_port(host);

@@ -1,4 +1,4 @@
-// Links that fail, come back and change while packets are under way. Before anything changes, the
+// Links that fail, come back and change while packets are in flight. Before anything changes, the
 // departures that were due are decided under the old state; the agenda acts after all links at its
 // time, so departures at T precede the event at T however they are decided.
 #pragma once

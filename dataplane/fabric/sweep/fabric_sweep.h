@@ -36,7 +36,7 @@ class FabricSweep {
   static std::string obstacle(const FabricSpec& spec);
   void prepare();
   // The node at which packets of a directed link arrive in this part: a host, or a switch, which
-  // come after the hosts. `actor` may be one that is no link: Topology::kNoLink.
+  // come after the hosts. `actor` may be something else than a link: Topology::kNoLink.
   std::uint32_t node_of(std::uint32_t actor) const { return node_of_[actor]; }
   // The link that ends at a host.
   std::uint32_t downlink(std::uint32_t host) const { return downlink_[host]; }

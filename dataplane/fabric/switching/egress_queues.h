@@ -47,7 +47,7 @@ class EgressQueues {
   // payload, or its class is not a data class.
   bool trim(Egress& egress, Packet* packet);
 
-  // It leaves at once, and was never queued.
+  // The packet leaves at once, without being queued.
   static void pass(Egress& egress, const Packet& packet) {
     ++egress.packets;
     egress.bytes += packet.wire_bytes;
@@ -67,12 +67,13 @@ class EgressQueues {
       return static_cast<std::uint8_t>(std::bit_width(strict) - 1);
     return dwrr_[index].pick(eligible, egresses_[index].queues, quantum_);
   }
-  // The first packet of the class leaves at `at`, marked where the queue that it leaves decides.
+  // The first packet of the class leaves at `at`; it is marked if the queue that it leaves decides
+  // so.
   Packet* pop(Egress& egress, std::uint8_t traffic_class, Picos at) {
     ClassQueue& queue = egress.queues[traffic_class];
     egress.integrate(at);
     Packet* packet = queue.pop();
-    if (queue.head != nullptr) {  // the next to go: it may have waited for long
+    if (queue.head != nullptr) {  // the next packet may have waited for long
       __builtin_prefetch(queue.head);
       __builtin_prefetch(&queue.head->header);
     }
@@ -91,7 +92,8 @@ class EgressQueues {
   // From now on, packets that leave the queue are marked by its curve with thresholds times
   // `factor`, or not at all (0).
   void set_marking(std::uint32_t index, double factor);
-  // The first packet of the class is lost; nullptr: none is queued. The caller has integrated.
+  // The first packet of the class is lost; nullptr: none is queued. The caller has integrated
+  // before.
   static Packet* lose(Egress& egress, std::uint8_t traffic_class);
 
   EgressStats stats(std::uint32_t index) const;
@@ -99,7 +101,7 @@ class EgressQueues {
   const Histogram& core_depth() const { return core_depth_; }
   std::uint64_t last_hop_max_bytes() const;
 
-  // Replaces queues by those that `other` has; adds what other queues were found to hold.
+  // Replaces queues by those of `other`; adds what arriving packets found in other queues.
   void take_over(const EgressQueues& other, std::uint32_t index);
   void gather(const EgressQueues& other);
 

@@ -20,7 +20,7 @@ enum class LinkAction : std::uint8_t {
   mark_on,    // it marks again, by the curve of FabricSpec::ecn
   mark_at,    // likewise, with `factor` times its thresholds
   reclass,    // the host at its beginning sends data in `traffic_class`; kTrafficClasses: as it is
-  // The host at its beginning tells the switch to pause, or to go on.
+  // The host at its beginning tells the switch to pause, or to continue.
   pause,
   resume,
   // Repeated: that host takes arriving packets at `rate`, and tells the switch to pause while too

@@ -67,7 +67,7 @@ class CaptureReader {
   std::uint64_t offset_ = 0;  // of what comes next in the stream
   std::uint64_t start_ = 0;   // of buffer_
   std::uint64_t frames_ = 0;
-  std::vector<std::byte> buffer_;  // the header, record or block at hand
+  std::vector<std::byte> buffer_;  // the current header, record or block
   std::vector<Interface> interfaces_;
 };
 

@@ -1,7 +1,7 @@
 // A ring in shared memory through which the thread that owns a port shows its frames to another
 // process, without waiting for it. This file describes the memory. It has two pieces, so that no
 // side can write what the other relies on:
-// - the ring, written by the port's thread alone (whoever hands it out seals it): a header, then
+// - the ring, written only by the port's thread (its maker seals it): a header, then
 //   records, each of a multiple of 32 bytes, that wrap around at the end;
 // - the reader's page: how far it has read. The writer looks at it when the ring seems full and
 //   believes only what can be.

@@ -60,7 +60,7 @@ const SizeArgument* size_argument(std::string_view driver) {
 // Whether a kernel interface is up and has a carrier.
 bool interface_runs(const std::string& name) {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return true;  // nobody can tell
+  if (socket < 0) return true;  // this cannot be known
   ifreq request{};
   name.copy(static_cast<char*>(request.ifr_name), IFNAMSIZ - 1);
   const bool asked = ::ioctl(socket, SIOCGIFFLAGS, &request) == 0;

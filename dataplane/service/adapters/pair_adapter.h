@@ -21,7 +21,7 @@ namespace paceline::service {
 struct Pumped {
   std::uint32_t messages = 0;  // given to the engine, or completed without it
   bool any = false;            // these, or receive requests
-  bool more = false;           // something waits: it will not be rung for again
+  bool more = false;           // more waits, and the doorbell will not ring for it again
 };
 
 class PairAdapter {
@@ -88,7 +88,7 @@ class PairAdapter {
   attach::CompletionEntry entry_of(const transport::Completion& completion) const;
   // True once after the program wrote something that makes no sense: the queue pair is in error.
   bool report_failed() { return failed_ && !std::exchange(reported_, true); }
-  // Into error, as after a request that cannot be carried out.
+  // Puts the queue pair into error, as after a request that cannot be carried out.
   void fail(Picos now);
 
  private:
@@ -117,7 +117,7 @@ class PairAdapter {
   std::vector<Listener> listeners_;             // of a target of XRC
   std::vector<telemetry::MessageBegun> begun_;  // by slot of the send queue
   std::uint32_t oldest_ = 0;                    // request that is not known to have ended
-  bool failed_ = false;                         // its shared queues make no sense any more
+  bool failed_ = false;                         // its shared queues no longer make sense
   bool reported_ = false;
 };
 

@@ -56,7 +56,7 @@ class CopyScheduler {
     copying,    // its last piece is
     answered,   // the job is done, and its result was not fetched yet
     idle,       // it was
-    forgotten,  // copying for nobody
+    forgotten,  // its copy is no longer needed
   };
   struct Piece {
     CopyCall call;

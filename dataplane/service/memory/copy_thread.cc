@@ -79,8 +79,8 @@ struct CopyThread::State {
   TenantProcess process;
   CopyCounters counters;
   const std::function<void()> wake;
-  std::atomic<bool> left{false};         // nobody is woken any more
-  std::atomic<std::uint32_t> waking{0};  // somebody is being woken
+  std::atomic<bool> left{false};         // `wake` is not called any more
+  std::atomic<std::uint32_t> waking{0};  // `wake` is being called
   std::mutex mutex;  // of what follows; the copy thread, which may be killed, never takes it
   std::vector<std::shared_ptr<const void>> kept;
 };

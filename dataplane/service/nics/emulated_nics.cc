@@ -240,7 +240,7 @@ void EmulatedNics::poll(std::uint32_t index, Picos now, Picos gap) {
   wheel_.schedule(first_host_actor_ + index, later(next, now));
 }
 
-// What a poll has sent follows what the port was sending before, without a gap; in between, only
+// Packets sent by a poll follow what the port was sending before, without a gap; in between, only
 // pauses for its switch are put on its link. A port whose classes are all held back sent nothing.
 void EmulatedNics::count_sending(std::uint32_t index, Picos now) {
   const Picos earliest = now - network_.spec().transmit_ahead;

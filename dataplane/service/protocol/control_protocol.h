@@ -59,7 +59,7 @@
 //                target: "h0", "h0.1" (its port 1), or as `link` of an [[event]]; action and
 //                direction as there, or a kind of [[fault]] (severity, seed), or "clear", which
 //                also takes back what is planned. All events, or none. Clocks of any NIC can be
-//                off, for whoever probes.
+//                wrong, as probes see it.
 //
 //   take_away    {nics: [names]} -> {}: as if they were pulled out of the machine. Their links go
 //                down, programs get IBV_EVENT_DEVICE_FATAL and RDMA_CM_EVENT_DEVICE_REMOVAL, and
@@ -92,7 +92,7 @@
 //   retransmitted_share    1e-6  of the data packets sent, with more than
 //   retransmitted_packets  10    of them
 //   pause_share            0.01  of the time, of the NIC's link towards an emulated switch
-//   stall_ms               50    messages under way, and nothing sent, received or acknowledged
+//   stall_ms               50    messages in flight, and nothing sent, received or acknowledged
 //   drops_packets          10    at the emulated switch's port towards the NIC
 // and always: a plug-in that is put into quarantine (rule plugin_quarantine), at once.
 // The service judges its workers' counters every 100 ms. Three breaches in a row, or one of ten

@@ -89,7 +89,7 @@ class TelemetryPublisher {
     bool waited = false;         // messages were in flight at the last look
     bool changed = true;         // something else must be published
     std::uint64_t stalled_ns = 0;
-    std::uint32_t next_context = 0;  // where the sums go on
+    std::uint32_t next_context = 0;  // where the sums continue
     transport::ContextSums sums{};   // of this round, so far
     transport::ContextSums whole{};  // of the last one
     // Towards each cluster, as of the last round.
@@ -125,7 +125,7 @@ class TelemetryPublisher {
   bool active_ = false;
   Picos next_{0};
   Picos last_{0};
-  std::size_t record_nic_ = 0;  // where the round of queue pairs goes on
+  std::size_t record_nic_ = 0;  // where the round of queue pairs continues
   std::size_t record_place_ = 0;
   std::size_t records_left_ = 0;  // places until all were seen since something happened
 };

@@ -17,7 +17,7 @@
 namespace paceline::transport {
 
 enum class PeerStatus : std::uint8_t {
-  unknown,   // HELLO under way; treated as roce meanwhile
+  unknown,   // HELLO not answered yet; treated as roce meanwhile
   paceline,  // speaks the control protocol
   roce,      // plain RoCEv2: reactive algorithm, go-back-N, one path
 };

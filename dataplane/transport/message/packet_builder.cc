@@ -82,7 +82,7 @@ bool PacketBuilder::fill_payload(EngineCore& core, QueuePair& qp, Packet& packet
     return fill_gathered(core, qp, packet, position, offset, bytes);
   }
   const Region* region = core.regions.find(request.local_key);
-  MemoryResult result = MemoryResult::fault;  // deregistered under way
+  MemoryResult result = MemoryResult::fault;  // deregistered meanwhile
   if (region != nullptr && region->grants(qp.config.pd, access::local_read, address, bytes)) {
     if (core.info.lends_payload && !qp.unreliable) {
       // A packet that is sent twice may still be in flight when its request completes, so it has a

@@ -67,7 +67,7 @@ void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
   }
   r.timeout_at = later(at, core.awake() + Picos{1});
   if (s.window.missing() != 0 && s.response_at == kNever && s.probes < kProbes) {
-    s.response_at = core.now + probe_after(core, qp);  // somebody is there again
+    s.response_at = core.now + probe_after(core, qp);  // the peer answers again
   }
   const Picos timer = core.awake_to_time(r.timeout_at);
   set(core, qp, earlier(earlier(timer, s.reorder_at), s.response_at));

@@ -183,7 +183,7 @@ T read_at(std::span<const std::byte> bytes, std::size_t at) {
 }
 
 // 0: an event waits. Else an errno: EAGAIN of a descriptor that does not wait, EINTR, EIO when the
-// service is gone. recv() goes on after a signal where the program wants that of read().
+// service is gone. recv() continues after a signal if the program wants that from read().
 int await_event(int file) {
   char byte = 0;
   const ssize_t got = ::recv(file, &byte, 1, MSG_PEEK);

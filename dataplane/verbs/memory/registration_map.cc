@@ -273,7 +273,7 @@ int RegistrationMap::cover(std::uint64_t address, std::uint64_t length, std::vec
   return 0;
 }
 
-// Pages [begin, end) of one mapping, which nobody has registered. Those within [inner_begin,
+// Pages [begin, end) of one mapping, which are not registered yet. Those within [inner_begin,
 // inner_end) are registered as a whole.
 int RegistrationMap::cover_mapping(const Mapping& mapping, std::uint64_t begin, std::uint64_t end,
                                    std::uint64_t inner_begin, std::uint64_t inner_end,

@@ -6,10 +6,10 @@
 // added. (The halves are 64 bits apart, and a reflected 64 x 32-bit product carries a factor x^32:
 // hence +-32.)
 //
-// Lengths that are no multiple of 16 are handled at the front: zeros before a message do not change
-// a CRC whose register starts at zero, so the first bytes are moved to the end of a block of zeros,
-// and the register's real start value is added to the first four bytes of the message, wherever
-// they lie.
+// Lengths that are not multiples of 16 are handled at the front: zeros before a message do not
+// change a CRC whose register starts at zero, so the first bytes are moved to the end of a block of
+// zeros, and the register's real start value is added to the first four bytes of the message,
+// wherever they lie.
 #include "dataplane/wire/bytes/crc32.h"
 
 #include <cstdlib>

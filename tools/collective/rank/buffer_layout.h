@@ -44,7 +44,7 @@ class BufferLayout {
 
   const workload::Schedule& schedule_;
   const PartCut& cut_;
-  std::uint64_t window_;                // parts under way
+  std::uint64_t window_;                // parts in progress
   std::array<std::uint64_t, 4> first_;  // by ScheduleBuffer, its first element; then the end
 };
 

@@ -56,7 +56,7 @@ class TrialRunner {
   const TuneGroup& group() const { return group_; }
 
  private:
-  // Schedule, parts (0: it cannot run), channels in use, parts under way, queue pairs, and whether
+  // Schedule, parts (0: it cannot run), channels in use, parts in flight, queue pairs, and whether
   // source ports are planned.
   using Key =
       std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, bool>;

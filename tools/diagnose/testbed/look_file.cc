@@ -20,7 +20,7 @@ std::string line_of(const Json& json) {
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-// Null: it is no object.
+// Null: the line is not an object.
 Json object_in(std::string_view line) {
   if (json_excess(line)) return nullptr;
   Json json = Json::parse(line, nullptr, false);

@@ -75,7 +75,7 @@ class Watch {
     if (!out.interrupted) out.errors = watching_.open(look);
     if (out.errors.empty()) keep(head_line(of_.head));
     if (out.errors.empty()) keep(look_line(Picos{0}, look));
-    double answered = 0;  // somebody, last
+    double answered = 0;  // when a host last answered
     for (int number = 1; number <= kLooks && out.errors.empty() && !out.interrupted;) {
       const double now = wait_until(seconds_ * number / kLooks, begin);
       progress(std::min(1.0, now / seconds_), std::max(0.0, seconds_ - now));

@@ -135,7 +135,7 @@ void TaskHandout::give_back(std::size_t task, bool tried, const std::string& rea
     failures_.push_back({task, fmt::format("tried {} times; the last: {}", kMostTries, reason)});
     return;
   }
-  if (back.holder[0] != kNobody || back.holder[1] != kNobody) return;  // a copy is under way
+  if (back.holder[0] != kNobody || back.holder[1] != kNobody) return;  // a copy is being executed
   back.state = State::waiting;
   lost_.push_front(task);
 }

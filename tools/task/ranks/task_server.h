@@ -66,8 +66,8 @@ class TaskServer {
   RankPeers peers_;
   std::uint32_t ranks_;
   std::uint64_t program_;
-  std::uint32_t list_ = 0;  // the number of the list under way, or the next one
-  std::map<std::uint32_t, std::uint32_t> since_;  // the list that was under way when a rank came
+  std::uint32_t list_ = 0;  // the number of the current list, or of the next one
+  std::map<std::uint32_t, std::uint32_t> since_;  // the current list when a rank came
   std::set<std::uint32_t> gone_;
   bool quiet_ = false;
   double shown_ = 0;

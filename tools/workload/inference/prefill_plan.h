@@ -55,7 +55,7 @@ struct PrefillTurn {
 // first. For settings and a trace without inference_errors.
 std::vector<PrefillTurn> plan_prefill(const RequestTrace& trace, const InferenceSettings& settings);
 
-// What is wrong with them, by the names of the scenario's keys.
+// Errors in them, with the names of the scenario's keys.
 std::vector<std::string> inference_errors(const RequestTrace& trace,
                                           const InferenceSettings& settings);
 

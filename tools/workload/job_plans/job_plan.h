@@ -21,7 +21,7 @@ struct CollectiveSettings {
   std::array<std::string, kCollectiveOps> algorithms;
   std::uint64_t chunk_bytes = 1 << 20;  // the largest message of a collective
   std::uint32_t channels = 1;  // parts are dealt out to so many, each with queue pairs of its own
-  std::uint32_t window = 8;    // parts of a channel that a rank has under way
+  std::uint32_t window = 8;    // parts of a channel that a rank has in flight
   std::uint32_t queue_pairs = 1;  // per pair of ranks and channel; messages take turns
   bool clear_to_send = false;  // a receiver tells the sender that it is ready, message by message
   Picos step_overhead{0};  // from the end of what a message waits for to its start; 0: no in_turn

@@ -20,8 +20,8 @@ struct ServerState;
 
 struct ApiCounts {
   std::uint64_t connections = 0;  // accepted
-  std::uint64_t turned_away = 0;  // none was idle to make room
-  std::uint64_t made_room = 0;    // idle ones closed for new ones
+  std::uint64_t turned_away = 0;  // refused: no connection was idle to make room
+  std::uint64_t made_room = 0;    // idle connections closed to make room
   std::uint64_t requests = 0;
   std::uint64_t refused = 0;         // 4xx
   std::uint64_t failed = 0;          // 5xx

@@ -322,7 +322,7 @@ class PlanReader {
       errors_.add(place("pairs", "max"), fmt::format("pairs.max = {}: at least pairs.min = {}",
                                                      out_.pairs_max, out_.pairs_min));
     }
-    // A host that stopped early would have the champion while the others go on.
+    // A host that stopped early would have the champion while the others continue.
     if (out_.begin_unix_ns != 0 && out_.pairs_max != out_.pairs_min) {
       errors_.add(
           place("blocks", "begin"),

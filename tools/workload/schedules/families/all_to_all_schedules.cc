@@ -102,7 +102,7 @@ Piece bruck_piece(std::uint32_t n, std::uint32_t r, std::uint32_t slot, std::uin
     piece.source = first_place + hops - 1;
     piece.source_buffer = ScheduleBuffer::scratch;
   }
-  if (slot >= 2 * bit) {  // goes on from there
+  if (slot >= 2 * bit) {  // continues from there
     piece.target = first_place + hops;
     piece.target_buffer = ScheduleBuffer::scratch;
   }
