@@ -146,8 +146,8 @@ struct FabricSpec {
 
   std::uint64_t seed = 1;
   std::uint32_t subnet_base = 0x0A00'0000;  // host h has the IPv4 address subnet_base + h + 1
-  // ... and, if anybody asks, an IPv6 address: these 64 bits, 32 of zero, and the IPv4 address. A
-  // local prefix (RFC 4193).
+  // ... and an IPv6 address: these 64 bits, 32 of zero, and the IPv4 address. A local prefix (RFC
+  // 4193).
   std::uint64_t prefix_v6 = 0xFD00'0000'0000'0000;
   std::uint16_t mtu_bytes = 4096;  // PortInfo of every host port
   std::uint16_t payload_room = 0;  // > 0: packets carry payload buffers of this size

@@ -77,7 +77,7 @@ struct alignas(64) EngineCore {
   bool control_active = false;      // time alone can cause an action of the control plane
   bool has_stopped = false;         // there was a stop: see `stops`
   bool acks_waiting = false;        // `waiting_acks` has some
-  bool stamped = false;             // the packet in hand came before now, at `arrived`
+  bool stamped = false;             // the current packet came before now, at `arrived`
   bool answers_last = false;        // as configured
   bool has_actions = false;         // `actions` has some
   pacing::DeadlineQueue qp_timers;  // retransmission and RNR timers, by QP index

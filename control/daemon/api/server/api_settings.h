@@ -16,7 +16,7 @@ namespace paceline::daemon {
 // The only paths of the listener for metrics.
 inline constexpr std::array<std::string_view, 2> kMetricsPaths{"/metrics", "/healthz"};
 
-// On TCP only with TLS and tokens: all four files and figures or no listening at all.
+// The API on TCP needs TLS and tokens: without all four of these settings it does not listen there.
 struct TcpSettings {
   std::string address = "127.0.0.1";  // IPv4 or IPv6
   std::uint16_t port = 0;             // 0: any; ApiServer::port() says which
@@ -31,7 +31,7 @@ struct ApiSettings {
   std::string group;            // its members may write; empty: root and the own user only
   bool world_readable = false;  // any user of the machine may read
   std::optional<TcpSettings> tcp{};
-  // Port of the loopback interface where kMetricsPaths are read by anybody; 0: any port.
+  // Port of the loopback interface where any user may read kMetricsPaths; 0: any port.
   std::optional<std::uint16_t> metrics_port{};
 
   std::string version = "0";  // of the product, for the description
