@@ -1,5 +1,5 @@
 // A connection that is in trouble all the time: requests that are refused, receives that are
-// missing, too short or late, SQD, errors, windows bound anew while they are used; and its queue
+// missing, too short or late, SQD, errors, windows bound again while they are used; and its queue
 // pairs are reset, or destroyed and made again, under traffic. Of each life every request completes
 // once, in order, and nothing is written where nobody may write.
 #pragma once

@@ -53,7 +53,7 @@ class VerifiedSide final : public WorkerApp {
  public:
   // `finished` is counted up once, when all is sent and received or something is wrong.
   VerifiedSide(const SideConfig& config, Port& port, std::atomic<int>& finished);
-  // One of several on `engine`, which must outlive it and is polled by somebody else.
+  // One of several on `engine`, which must outlive it and is polled elsewhere.
   VerifiedSide(const SideConfig& config, transport::Engine& engine, std::atomic<int>& finished);
 
   transport::Engine& engine() { return engine_; }

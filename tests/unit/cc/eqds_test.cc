@@ -155,7 +155,7 @@ TEST_CASE("eqds: unanswered REQUESTs are repeated, rarer, and then the fallback 
   CHECK(c.d.ceiling == kUnlimited);
   CHECK(c.d.rate == rate_from_mbps(c.p.fallback_mbps));
   const unsigned before = c.requests;
-  c.wake();  // it goes on asking
+  c.wake();  // it keeps asking
   CHECK(c.requests == before + 1);
   c.e.sent_total += 100 * 4170;
   c.grant(c.e.sent_total + 16'680);

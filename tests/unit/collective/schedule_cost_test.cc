@@ -106,7 +106,7 @@ TEST_CASE("schedule cost: parts follow one another by the busiest port or by the
   const ScheduleCost cost = cost_on(group, CollectiveOp::broadcast, "chain");
   const double n = 8;
   const double parts = 64;
-  // Enough parts under way: the first passes n - 1 hops, each further one a port.
+  // Enough parts in flight: the first passes n - 1 hops, each further one a port.
   const double part = kBytes / parts * kCost.beta;
   CHECK(cost.estimate({kBytes, 64, 64}, kCost).total() ==
         Approx((n - 1) * (kCost.alpha + part) + (parts - 1) * part).epsilon(1e-3));

@@ -187,7 +187,7 @@ TEST_CASE("worker: time that is missing is counted and told to the engines") {
   CHECK(one.engine.view().host_stops().until == us(30'702));
 }
 
-// On a machine where others always have the processors every turn comes late. What is due goes on.
+// On a machine where others always have the processors every turn comes late. Due work continues.
 TEST_CASE("worker: deadlines are kept where every turn is a hiccup") {
   constexpr std::uint64_t kPackets = 20;
   constexpr std::uint64_t kBase = 0x1000;

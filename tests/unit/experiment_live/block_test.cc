@@ -207,7 +207,7 @@ TEST_CASE("a damaged line in the middle is an error with its place") {
   CHECK_FALSE(wrong.ok());
 }
 
-// A total whose name is no series would silently leave its metrics without a value.
+// A total whose name is not a series would silently leave its metrics without a value.
 TEST_CASE("every total of a block is a series of the segment") {
   NicTotals totals;
   const auto all = telemetry::nic_series();

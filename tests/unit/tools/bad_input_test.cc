@@ -286,7 +286,7 @@ TEST_CASE("no daemon answers: how to start one where there is none, and nowhere 
         "paceline: error: pacelined at none: no daemon answers there. Name its socket by --daemon, "
         "or "
         "start one:  pacelined --config configs/pacelined.toml\n");
-  // Something listens that is no daemon.
+  // Something listens that is not a daemon.
   const int other = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un at{};
   at.sun_family = AF_UNIX;

@@ -30,7 +30,7 @@ message_bytes = "100kB"
 start_jitter = "1us"
 )";
 
-// Host 1's clock is set under way.
+// Host 1's clock is set during the run.
 const std::string kProbed = R"(schema = 1
 name = "probed"
 duration = "3ms"

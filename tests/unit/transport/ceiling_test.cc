@@ -94,7 +94,7 @@ TEST_CASE("a ceiling stops the sender short of it, and a higher one lets it go o
   CHECK(sent <= grant.limit_total);
 }
 
-// Two channels between the same hosts: each hears of itself only.
+// Two channels between the same hosts: each is told only of itself.
 TEST_CASE("GRANTs name the class of the channel that they are for", "[transport]") {
   LabOptions options;
   options.engine.peers = PeerPolicy::paceline;

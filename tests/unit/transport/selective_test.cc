@@ -302,7 +302,7 @@ TEST_CASE("selective: found out by HELLO, it begins with the next request on an 
   CHECK(first[0].status == CompletionStatus::success);
   CHECK(lab.a().counters().hellos_received >= 1);
   const std::uint64_t repeated = lab.a().counters().retransmitted_packets;
-  CHECK(repeated > 10);  // it was under way by go-back-N
+  CHECK(repeated > 10);  // it was in flight under go-back-N
   lab.post(0, pair.a, lab.request(WorkOpcode::write, 2, 60 * kMtu, 60 * kMtu, 60 * kMtu));
   CHECK(lab.run(picos_from_micros(3000)));
   CHECK(lab.a().sent().size() == 1);

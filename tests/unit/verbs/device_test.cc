@@ -304,7 +304,7 @@ TEST_CASE("the answer to a datagram goes where its header says it came from", "[
   CHECK(attr.grh.dgid.raw[12] == 10);
   CHECK(attr.grh.dgid.raw[15] == 9);
   CHECK(attr.grh.traffic_class == 0x10);
-  // To somebody else.
+  // To another program.
   ip[19] = 200;
   CHECK(ibv_init_ah_from_wc(device.context, 1, &wc, &grh, &attr) == -1);
   ibv_ah* const ah = ibv_create_ah(device.pd, &attr);
