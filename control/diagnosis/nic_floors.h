@@ -12,7 +12,7 @@ namespace paceline::diagnosis {
 
 class NicFloors {
  public:
-  // A smoothed round trip may contain older values; below a tenth of them none does.
+  // A smoothed round trip may be stale, but fewer than a tenth of them are.
   struct Of {
     double low = 0.1;  // the round trip below which this share of them lies
     std::size_t least_windows = 5;

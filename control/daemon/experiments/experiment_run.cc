@@ -182,7 +182,7 @@ void ExperimentRun::watch() {
   if (!well_) {
     spdlog::warn("experiment {}: {}", entry_.number, trouble);
   } else {
-    spdlog::info("experiment {}: the environment is well again", entry_.number);
+    spdlog::info("experiment {}: the environment has recovered", entry_.number);
   }
   runner_.environment(well_, trouble);
   tell(well_ ? "well" : "trouble");
@@ -337,7 +337,7 @@ void ExperimentRun::set_promoted(std::int64_t change) {
 void ExperimentRun::keep_entry() {
   const std::string wrong = parts_.store.put("experiment", experiment_key(entry_.number),
                                              json_of(entry_), parts_.clock.unix_ns());
-  if (!wrong.empty()) spdlog::error("experiment {} is not kept: {}", entry_.number, wrong);
+  if (!wrong.empty()) spdlog::error("cannot save experiment {}: {}", entry_.number, wrong);
 }
 
 void ExperimentRun::tell(const char* event) {

@@ -180,7 +180,7 @@ std::int64_t Experiments::next_number() {
 void Experiments::keep(const ExperimentEntry& entry) {
   const std::string wrong = parts_.store.put(kExperiments, experiment_key(entry.number),
                                              json_of(entry), parts_.clock.unix_ns());
-  if (!wrong.empty()) spdlog::error("experiment {} is not kept: {}", entry.number, wrong);
+  if (!wrong.empty()) spdlog::error("cannot save experiment {}: {}", entry.number, wrong);
 }
 
 // The NICs of each cluster, and whether the arms fit what is in force on them.
@@ -382,7 +382,7 @@ awaitable<void> Experiments::attached() {
       wrong = live::cut_blocks(folder, files.value.blocks.whole_bytes);
     }
     if (!wrong.empty()) {
-      spdlog::error("experiment {} cannot go on: {}", entry.number, wrong);
+      spdlog::error("experiment {} cannot continue: {}", entry.number, wrong);
       entry.state = ExperimentState::failed;
       entry.ended = wrong;
       entry.ended_unix_ns = parts_.clock.unix_ns();

@@ -360,7 +360,7 @@ awaitable<void> Parameters::settle(Json hello) {
   }
   const Json last{{"start_unix_ns", start}, {"pid", hello.value("pid", 0)}};
   if (std::string wrong = store_.put(kService, "last", last, clock_.unix_ns()); !wrong.empty()) {
-    spdlog::error("which service this was is not kept: {}", wrong);
+    spdlog::error("cannot save which service this was: {}", wrong);
   }
 }
 
@@ -376,7 +376,7 @@ awaitable<void> Parameters::settle_pending(const std::vector<NicParams>& now) {
       if (in_force) sets.generation = nic->generation;
     }
     change.state = in_force ? ChangeState::applied : ChangeState::not_applied;
-    spdlog::info("change {} by {}, whose end was not seen: {}", change.number, change.who,
+    spdlog::info("change {} by {} had no answer, and is settled now: {}", change.number, change.who,
                  to_text(change.state));
     note(change);
     if (!in_force) continue;

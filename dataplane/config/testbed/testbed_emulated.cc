@@ -18,8 +18,8 @@ constexpr auto kShapes = std::to_array<std::string_view>({"bonded", "separate"})
 
 constexpr auto kNicKeys = std::to_array<KeySpec>({
     {.path = "nic.lend_payload",
-     .meaning = "Packets refer to the sender's registered memory, where that can be, in place of "
-                "a copy of it."},
+     .meaning =
+         "Packets refer to the sender's registered memory, where possible, instead of a copy."},
     {.path = "nic.shape",
      .form = Form::choice,
      .choices = kShapes,

@@ -10,7 +10,7 @@ namespace paceline::service {
 
 GuardWatch::GuardWatch(std::span<const std::byte> segment, std::size_t nics) : nics_(nics) {
   if (const std::string wrong = reader_.open(segment); !wrong.empty()) {
-    spdlog::error("the guard does not see what workers count: {}", wrong);
+    spdlog::error("the guard cannot read the workers' counters: {}", wrong);
   }
 }
 

@@ -289,7 +289,7 @@ Status PairRequests::path_of(const attach::AddressVector& from, std::uint32_t lo
     to.bytes = from.destination;
     found = state_.nics().path_to(state_.place.nic, to);
     if (!found) {
-      return {EHOSTUNREACH, fmt::format("no way to {}", wire::to_text(to))};
+      return {EHOSTUNREACH, fmt::format("no path to {}", wire::to_text(to))};
     }
   } else {
     found = state_.nics().path_to_local(state_.place.nic, from.destination_id);

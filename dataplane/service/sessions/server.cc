@@ -123,7 +123,7 @@ Server::Server(Service& service)
     wait_for_spoilt_views();
   } else {
     spdlog::warn(
-        "userfaultfd does not serve here (Linux 5.14 and its system call are needed): programs can "
+        "userfaultfd is not usable here (Linux 5.14 and its system call are needed): programs can "
         "make the service allocate memory (docs/service.md)");
   }
 }

@@ -386,7 +386,7 @@ asio::awaitable<void> serve(std::shared_ptr<ServerState> state,
     while (more) more = co_await serve_one(state, connection, membership);
     connection->close();
   } catch (const std::exception& error) {
-    spdlog::error("a client of the API is let go: {}", error.what());
+    spdlog::error("a client of the API is dropped: {}", error.what());
   }
 }
 
