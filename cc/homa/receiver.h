@@ -1,8 +1,8 @@
 // Homa's receiver (homa.h): one per port and class. Senders with ungranted demand are ranked by
-// their remaining bytes; the first K are active. Each may have max_incoming
-// (active + 1) granted bytes that have not arrived, and all together max_incoming, so that the
-// others fill the link when one of them leaves its grant unused. A GRANT is for a packet or more;
-// the last one is for the rest.
+// their remaining bytes; the first K are active. Each may have max_incoming / (active + 1) granted
+// bytes that have not arrived, and all together max_incoming, so that the others fill the link when
+// one of them leaves its grant unused. A GRANT is for a packet or more; the last one is for the
+// rest.
 //
 // With priorities, each GRANT names the level of the granted bytes, by rank
 // (HomaPriorities::level_of). A sender with bytes in flight cannot rise above their level.

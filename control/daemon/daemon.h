@@ -44,7 +44,7 @@ struct DaemonSetup {
   int api_descriptor = -1;  // of socket activation
   std::uint64_t seed = 1;
   std::uint64_t watchdog_us = 0;
-  std::function<void()> alive;  // told while the loops go round, within the watchdog's time
+  std::function<void()> alive;  // called while the loops run, within the watchdog's time
 };
 
 class Daemon {

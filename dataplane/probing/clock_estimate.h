@@ -46,7 +46,7 @@ struct ClockReading {
 
 class ClockEstimate {
  public:
-  // No clock is taken to run away by more than this.
+  // The largest drift a clock is taken to have.
   static constexpr double kMostDrift = 500e-6;
   // Before anything is known: two quartz clocks differ by about that.
   static constexpr double kUsualDrift = 100e-6;
@@ -64,7 +64,7 @@ class ClockEstimate {
   static constexpr std::size_t kMostCorners = 256;
   // The clock was set if no delay explains this many probes in a row.
   static constexpr unsigned kJumps = 3;
-  static constexpr std::uint64_t kTrusted = 16;  // probes until such are looked for
+  static constexpr std::uint64_t kTrusted = 16;  // probes before set clocks are looked for
 
   // Bounds on the offset from one direction's probes, in ns from origin and base.
   struct Bounds {

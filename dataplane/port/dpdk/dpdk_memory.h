@@ -35,8 +35,7 @@ struct DpdkMemorySettings {
   std::uint16_t payload_room = 4096;  // at least the path MTU
   int socket = -1;                    // NUMA node; -1: any
   // How many free packets a thread known to DPDK may keep for itself, on top of those in pools; at
-  // most 512, and packets
-  // 1.5.
+  // most 512, and packets / 1.5.
   std::uint32_t thread_cache = 64;
 };
 

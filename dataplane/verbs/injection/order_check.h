@@ -23,8 +23,7 @@ struct OrderCounts {
 };
 
 // A program that relies on completions alone is called guilty by chance in at most one of 10,000
-// runs: Hoeffding's bound, exp(-d^2
-// 2n), for a difference d of n tosses of a coin.
+// runs: Hoeffding's bound, exp(-d^2 / 2n), for a difference d of n tosses of a coin.
 constexpr bool goes_by_memory(const OrderCounts& counts) {
   if (counts.end_first <= counts.others) return false;
   const std::uint64_t difference = counts.end_first - counts.others;

@@ -74,8 +74,7 @@ TEST_CASE("schedule cost: two levels take turns on NVLink and NICs", "[jobs]") {
 }
 
 TEST_CASE("schedule cost: a port that few hops use bounds a ring of many", "[jobs]") {
-  // In a ring over 2 servers of 8, one NIC of each server carries 2 S (n - 1)
-  // n in n - 1 turns.
+  // In a ring over 2 servers of 8, one NIC of each server carries 2 S (n - 1) / n in n - 1 turns.
   const TuneGroup group =
       tune_samples::group_on("topology = \"rail\"\nnics = 8\nservers = 2\nhosts_per_leaf = 2");
   constexpr SendCost kNoLatency{0, 1e-10, 0, 1e-14};

@@ -34,9 +34,8 @@ double share_test(std::array<std::uint64_t, 2> observed, std::array<double, 2> e
 double loss_test(std::array<std::uint64_t, 2> lost, std::array<std::uint64_t, 2> planned);
 
 // For amounts that are not counts of independent things (bytes and channels come in bursts): the
-// differences of pairs tell how much they vary. (sum d)^2
-// sum d^2 is chi-square with one degree of freedom for many pairs; for few pairs the test is
-// conservative.
+// differences of pairs tell how much they vary. (sum d)^2 / sum d^2 is chi-square with one degree
+// of freedom for many pairs; for few pairs the test is conservative.
 double pairs_test(std::span<const double> differences);
 
 double chi_square_survival(double statistic, double degrees_of_freedom);

@@ -58,7 +58,7 @@ RandomisationResult randomisation_test(const Contrasts& contrasts, const Schedul
   for (std::uint32_t r = 0; r < redraws; ++r) {
     const Assignment drawn = draw_assignment(schedule.mechanism, random);
     // With an effect tau subtracted, the contrasts average to a - b tau under the redraw's signs
-    // and to observed - tau under the real ones. The former is larger where tau > (observed - a)
+    // and to observed - tau under the real ones. The former is larger where tau > (observed - a) /
     // (1 - b).
     double a = 0;
     double b = 0;

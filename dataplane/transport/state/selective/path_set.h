@@ -53,8 +53,7 @@ class PathSet {
   // The port that next_port() gave last.
   std::uint16_t last_port() const { return paths_ == 1 ? base_ : port_of(current_); }
 
-  // A packet that took `port` was marked, or slow
-  // was lost. Ports outside the set are ignored.
+  // A packet that took `port` was marked, or slow / was lost. Ports outside the set are ignored.
   void marked(std::uint16_t port) {
     const unsigned index = index_of(port);
     if (index < paths_) punish(index, std::min(penalties_[index] + 1U, 2U));
