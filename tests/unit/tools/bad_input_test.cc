@@ -248,7 +248,7 @@ TEST_CASE("bad input: of commands in real time and on ports", "[cli]") {
     arguments.insert(arguments.end(), ports.begin(), ports.end());
     return arguments;
   };
-  refused(with({"replay", "bad.pcap"}), "bad.pcap: byte 0: no capture");
+  refused(with({"replay", "bad.pcap"}), "bad.pcap: byte 0: not a capture file");
   refused(with({"replay", "none.pcap"}), "none.pcap: cannot be opened");
   refused(with({"replay", "bad.pcap", "--speed", "x0"}), "--speed x0: allowed are original, max");
   refused(with({"capture", "-o", "no/where.pcapng"}), "no/where.pcapng");
