@@ -36,11 +36,11 @@ class Forwarding {
   void arrive_first(std::uint32_t link);
   // A host's packet goes on its uplink at `now`, which must not be before link.busy.
   void inject(Link& link, Packet* packet, Picos now);
-  // The same in two steps, for a caller that knows more of the way than the packet's address says:
-  // it may change Packet::route in between.
+  // The same in two steps, for a caller that knows more about the path than the packet's address
+  // tells: it may change Packet::route in between.
   void prepare(Packet& packet) { intake_.prepare(packet); }
   void inject_prepared(Link& link, Packet* packet, Picos now);
-  // It is lost where it was to be sent: the uplink is down.
+  // The packet is lost at its host: the uplink is down.
   void lose_at_host(const Link& link, Packet* packet, Picos now);
   // As inject() to host `to`, whatever the packet's address, as soon as the wire is free. A packet
   // to a number that is not a host's is dropped on its way.
@@ -81,8 +81,8 @@ class Forwarding {
   void notify_if_due(const Egress& egress, const Link& in, const Packet& packet, Picos now);
   bool admit(Switch& sw, Egress& egress, Packet* packet, Picos now);
   void refuse(Egress& egress, Packet* packet, DropReason reason, Picos now);
-  // A packet has joined a queue of the switch and there is more to do than usual: switches sample
-  // what joins, or the buffer is as full as never before.
+  // Called when a packet has joined a queue of the switch and there is more to do than usual: the
+  // switch samples such packets, or its buffer is fuller than ever before.
   [[gnu::cold, gnu::noinline]] void look_at_buffer(Switch& sw, const Link& out, const Link& in,
                                                    const Packet& packet, Picos now);
   void pause_if_due(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, Picos now);

@@ -23,7 +23,8 @@ class ArmGuard {
 
   // Other arms are in force: earlier counts are not evidence against them.
   void forget() { last_.clear(); }
-  // `nic`: of the whole NIC at the same time. The first look after forget() is only a beginning.
+  // `nic`: the whole NIC's counts at the same time. The first look after forget() is only a
+  // baseline.
   std::optional<Trip> look(const GuardSample& nic,
                            std::span<const telemetry::ClusterSample> clusters,
                            const GuardLimits& limits);
