@@ -126,8 +126,8 @@ inline ParamBlock make_param_block(AlgorithmId id, std::span<const double> value
   return block;
 }
 
-// Before a block of a plug-in is published: who keeps count of what the plug-in does wrong. The
-// guard must outlive the block and its copies. Nothing happens to blocks of built-ins.
+// Before a block of a plug-in is published: sets the guard that counts the plug-in's offences. The
+// guard must outlive the block and its copies. Does nothing for blocks of built-ins.
 inline void put_guard(ParamBlock& block, plugin::Guard& guard) {
   if (!is_plugin(block.id)) return;
   auto params = block.as<plugin::PluginParams>();
@@ -155,7 +155,7 @@ inline void start_state(AlgorithmId id, std::byte* state, const ParamBlock& bloc
   dispatch(id, state, block, event, decision);
 }
 
-// Proactive algorithms: fills the REQUEST that a decision with `request` set asked for. False, and
+// Proactive algorithms: fills the REQUEST that a decision with `request` set asked for. False, with
 // nothing filled, for algorithms that have none.
 inline bool fill_request(AlgorithmId id, std::byte* state, const ParamBlock& block,
                          const Event& event, const Decision& decision, RequestMessage& message) {

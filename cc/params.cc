@@ -54,7 +54,7 @@ class Checker {
     const std::vector<std::string_view> owners = kind == ParamError::Kind::unknown_profile
                                                      ? profile_owners(name, algorithms())
                                                      : std::vector<std::string_view>{};
-    // A name that is far away is no slip, and an answer to nothing.
+    // A name that is far from all others is not a typing error: suggesting one would not help.
     if (owners.empty() && !valid.empty()) {
       error.nearest = nearest_name(name, valid, std::max<std::size_t>(2, name.size() / 3));
     }

@@ -1,6 +1,6 @@
-// From names to numbers: one parameter set of one algorithm, resolved from its ParamSpec table, a
-// profile and the user's overrides. Used by the TOML reader, `paceline cc show`, the API and the
-// tuner, so that all of them accept and refuse exactly the same things.
+// Resolves one parameter set of one algorithm from its ParamSpec table, a profile and the user's
+// overrides. The TOML reader, `paceline cc show`, the API and the tuner all use it, so that they
+// accept and refuse exactly the same values.
 //
 // Errors are values, and all of them are reported: callers add file, line and column.
 #pragma once
@@ -49,7 +49,7 @@ using ResolvedParams = std::variant<std::vector<double>, std::vector<ParamError>
 ResolvedParams resolve_params(const AlgorithmInfo& algorithm, std::string_view profile,
                               std::span<const ParamOverride> overrides, const PortFacts& facts);
 
-// The profile of that name, or nullptr. "default" is no entry of the table: nullptr too.
+// The profile of that name, or nullptr. "default" is not in the table: nullptr, too.
 const Profile* find_profile(const AlgorithmInfo& algorithm, std::string_view name);
 
 // A profile's value on a link of this rate.

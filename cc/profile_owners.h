@@ -8,8 +8,8 @@
 
 namespace paceline::cc {
 
-// The algorithms that have a profile of that name: who asks another one for it has mixed them up,
-// and no name that looks alike is meant.
+// The algorithms that have a profile of that name. A user who asks for it from another algorithm
+// has confused the two, and does not mean a name that looks alike.
 inline std::vector<std::string_view> profile_owners(std::string_view profile,
                                                     std::span<const AlgorithmInfo> algorithms) {
   std::vector<std::string_view> owners;

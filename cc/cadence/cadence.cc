@@ -10,7 +10,7 @@ using Phase = Cadence::Phase;
 
 // Beyond the packets' own overhead: RETH (16), immediate (4), padding (3), rounded up.
 constexpr std::uint32_t kMessageSlackBytes = 32;
-// Grants cannot be older than this: after it, timestamps (which wrap after 4.29 s) are not asked.
+// Grants cannot be older than this. Timestamps wrap after 4.29 s, so older ones are not compared.
 constexpr std::int64_t kStampValidNs = 1'000'000'000;
 // A short message behind others of its channel may go ahead of them once in so many RTT.
 constexpr std::int64_t kAheadRtts = 8;
@@ -23,7 +23,7 @@ bool waits_for_grant(const State& s) {
   return s.phase == Phase::asking || s.phase == Phase::requesting;
 }
 bool has_grant(const State& s) { return s.phase == Phase::granted || s.phase == Phase::decaying; }
-// Waits for the arbiter's answer.
+// The channel waits for the arbiter's answer.
 bool asks_start(const State& s) { return s.want_bytes > 0 || s.phase == Phase::asking; }
 bool path_limited(const State& s, const CadenceParams& p) { return s.path_mbps < p.link_mbps; }
 bool in_start(const State& s) { return s.sent_total < s.start_end; }
@@ -33,8 +33,8 @@ std::uint16_t micros_16(std::int64_t ns) {
   return static_cast<std::uint16_t>(std::clamp<std::int64_t>(ns / 1000, 1, 0xFFFF));
 }
 
-// Some of the backlog is not covered by start bytes, or might not be: every wish contains the
-// slack, a reduced answer may not.
+// Some of the backlog is not covered by start bytes, or may not be: every wish contains the slack,
+// but a reduced answer may not.
 bool needs_grant(const State& s) {
   return has_backlog(s) && s.sent_total + s.backlog_wire + kMessageSlackBytes > s.start_end;
 }
@@ -55,12 +55,12 @@ void give_up(State& s, std::int64_t now) {
   s.next_mbps = 0;
   s.begin_at = kNeverNanos.count;
   s.grant_seq = 0;
-  s.seq_known = false;  // the stamp tells late GRANTs; a receiver may have begun anew
+  s.seq_known = false;  // the stamp tells late GRANTs; a receiver may have restarted
   s.limit_total = 0;
   hold_stamp(s, now, true);
 }
 
-// The REQUEST with demand 0, repeated until the receiver confirms.
+// Sends the REQUEST with demand 0, repeated until the receiver confirms.
 void close(State& s, std::int64_t now, Decision& d) {
   give_up(s, now);
   s.unconfirmed = true;
@@ -79,11 +79,11 @@ void finish(State& s, std::int64_t now, Decision& d) {
   }
 }
 
-// U: bytes that may be under way without a grant, of a channel with so many to send, those
-// included. All peers of the receiver may start together: their starts add up to a BDP. A small
-// backlog may leave at once all the same; between them the start falls with the square of the size,
-// so that one byte more does not make it wait. Two peers are neighbours in a ring or a pipeline, of
-// which one sends; a degree of 1 says that nobody else sends.
+// U: bytes that a channel with so many bytes to send may have in flight without a grant. All peers
+// of the receiver may start together: their starts add up to a BDP. A small backlog may leave at
+// once all the same. Above the small size the start falls with the square of the backlog, so that
+// one byte more does not suddenly make it wait. Two peers are neighbours in a ring or a pipeline,
+// of which one sends; a degree of 1 says that no other host sends.
 std::uint64_t start_window(const State& s, const CadenceParams& p, std::uint64_t bytes) {
   constexpr std::uint32_t kFew = 2;
   const std::uint64_t small = std::max(p.small_bytes, p.packet_bytes);
@@ -105,7 +105,8 @@ std::uint32_t start_rate(const State& s, const CadenceParams& p) {
   return s.degree > 1 ? std::max(p.eta_mbps / s.degree, p.min_grant_mbps) : p.link_mbps;
 }
 
-// Asks the arbiter for what may leave without a grant, beside what did and is not acknowledged.
+// Asks the arbiter for what may leave without a grant, in addition to unacknowledged bytes that
+// already did.
 void ask_start(State& s, const CadenceParams& p, const Event& e) {
   const std::uint64_t flying = std::min(e.inflight_bytes, s.sent_total);
   const std::uint64_t acked = s.sent_total - flying;
@@ -153,7 +154,7 @@ void on_share(State& s, const CadenceParams& p, const Event& e, Decision& d) {
     if (share.start_bytes > 0) {
       s.start_end = std::max(s.start_end, s.sent_total) + share.start_bytes;
       s.started_us = micros(e.now.count);
-      // They widen the ceiling of a running grant, too.
+      // Start bytes also widen the ceiling of a running grant.
       if (s.phase == Phase::granted) s.limit_total += share.start_bytes;
     }
     if (s.phase == Phase::asking) {
@@ -179,21 +180,22 @@ void grow_path(State& s, const CadenceParams& p, std::int64_t now) {
     s.path_step_at += p.rtt_ns;
     const std::uint32_t basis = s.grant_mbps > 0 ? s.grant_mbps : p.link_mbps;
     s.path_mbps += basis / kPathIncrease + 1;
-    // Well above the grant it is no constraint any more.
+    // Well above the grant it is not a constraint any more.
     if (s.path_mbps >= std::uint64_t{basis} + basis / 4) s.path_mbps = p.link_mbps;
     s.path_mbps = std::min(s.path_mbps, p.link_mbps);
   }
 }
 
-// The unloaded round trip. REQUEST and GRANT overtake data: their round trip contains no queue, but
-// whatever time the hosts' software takes at present, which is no congestion of the path. A path
-// shorter than T gets more room than it needs; one fast answer of a slow host takes none away.
+// The unloaded round trip. REQUEST and GRANT overtake data, so their round trip contains no queue.
+// It contains the time that the hosts' software takes at present, which is not congestion of the
+// path. A path shorter than T gets more room than it needs; one fast answer of a slow host takes
+// none away.
 std::int64_t unloaded_rtt(const State& s, const CadenceParams& p) {
   return std::max<std::int64_t>(p.rtt_ns, s.control_rtt_ns);
 }
 
-// The path is congested, as a packet found that was sent so long ago. If that was before the last
-// cut, the packet says nothing of it. Returns whether P was cut.
+// A packet sent `ago_ns` ago found the path congested. If it was sent before the last cut, it says
+// nothing about the path since. Returns whether P was cut.
 bool cut_path(State& s, const CadenceParams& p, std::int64_t now, std::int64_t ago_ns) {
   if (now - s.path_cut_at < ago_ns) return false;
   grow_path(s, p, now);
@@ -202,7 +204,7 @@ bool cut_path(State& s, const CadenceParams& p, std::int64_t now, std::int64_t a
   return true;
 }
 
-// P by delay. Returns whether P was cut.
+// Adjusts P by delay. Returns whether P was cut.
 bool take_round_trip(State& s, const CadenceParams& p, std::int64_t now, std::int64_t rtt_ns) {
   if (s.phase == Phase::fallback || p.path_target_ns == 0) return false;
   const std::int64_t queued = rtt_ns - unloaded_rtt(s, p);
@@ -218,11 +220,11 @@ void on_loss(State& s, const CadenceParams& p, const Event& e) {
   }
 }
 
-// W: bytes that a rate may have under way.
+// W: bytes that a rate may have in flight.
 std::uint64_t path_window(const State& s, const CadenceParams& p, std::uint32_t rate) {
-  // No more than in half a round trip: so what stands at a port is bounded (I3).
+  // No more slack than half a round trip: this bounds the queue at a port (I3).
   const std::uint64_t slack = std::min<std::uint64_t>(p.slack_bytes, bytes_at(rate, p.rtt_ns / 2));
-  // At the slowest rates a round trip holds less than a byte: a packet may go all the same.
+  // At the slowest rates a round trip holds less than a byte; one packet may still go.
   return std::max<std::uint64_t>(bytes_at(rate, unloaded_rtt(s, p)) + slack, 1);
 }
 
@@ -316,7 +318,7 @@ std::int64_t request_interval(const State& s, const CadenceParams& p) {
   return std::min(first << doublings, std::max(kProbeMaxNs, first));
 }
 
-// Everything that time alone does.
+// Does everything that depends on time alone.
 void advance(State& s, const CadenceParams& p, std::int64_t now, Decision& d) {
   if (s.phase == Phase::granted && now >= s.lease_end) {
     enter(s, Phase::decaying);
@@ -357,7 +359,8 @@ void start(State& s, const CadenceParams& p, const Event& e) {
   s.start_end = e.sent_total;
   s.begin_at = kNeverNanos.count;
   if (e.handover != nullptr && e.handover->rate.bps > 0) {
-    // A live connection goes on no faster than it did; the path loop lifts it within a few RTT.
+    // A live connection continues no faster than before; the path loop raises the rate within a few
+    // RTT.
     set_path(s, p, e.now.count, e.handover->rate.bps / 1'000'000);
   }
   s.peer_count_hint = e.peer_count_hint;
@@ -386,10 +389,11 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
   if (fallback) d.ceiling = kUnlimited;
   d.fallback = fallback;
   d.urgent = start;
-  // Then the rate falls to the grant, or to 0: below a ceiling a pacer would gather credit.
+  // After the start the rate falls to the grant, or to 0: below a ceiling a pacer would gather
+  // credit.
   const bool slows = start && (has_grant(s) ? wish > granted : needs_grant(s));
   d.wake_bytes = slows ? s.start_end - s.sent_total : kUnlimited;
-  // The arbiter's share is about granted rates; start bytes have their own room on the uplink.
+  // The arbiter shares granted rates; start bytes have their own room on the uplink.
   const std::uint32_t share = start ? p.link_mbps : s.share_mbps;
   const std::uint32_t rate = std::min({wish, share, s.path_mbps});
   d.rate = rate_from_mbps(rate);
@@ -416,9 +420,9 @@ void decide(const State& s, const CadenceParams& p, std::int64_t now, Decision& 
 void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
   const std::int64_t now = e.now.count;
   d.request = false;
-  // An event that comes late may find a timer that is due: all is looked at then.
+  // A late event may find a timer that is due: then everything is looked at.
   if (e.signal == Signal::ack && d.wake_at > e.now) {
-    // Nothing but P can change: timers keep their time, and what is counted goes on.
+    // Only P can change here: timers keep their time, and the byte count continues.
     if (d.wake_bytes != kUnlimited) d.wake_bytes -= std::min(d.wake_bytes, e.sent_bytes);
     if (e.rtt_ns == 0 || !take_round_trip(s, p, now, e.rtt_ns)) return;
     s.sent_total = e.sent_total;
@@ -461,10 +465,10 @@ void Cadence::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       break;
   }
 
-  // Work that went without being sent, of a queue pair that was destroyed.
+  // The work disappeared without being sent: its queue pair was destroyed.
   const bool open = s.phase == Phase::requesting || has_grant(s);
   if (d.request && open && !has_backlog(s)) finish(s, now, d);
-  // Backlog beyond the start bytes: they alone do not finish it.
+  // The start bytes alone do not finish the backlog.
   if (s.phase == Phase::requesting && !s.asked && !asks_start(s) && needs_grant(s))
     d.request = true;
   if (d.request) {

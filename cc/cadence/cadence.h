@@ -1,12 +1,12 @@
 // Cadence: proactive congestion control for unmodified Ethernet switches. The receiving port grants
-// absolute rates with a lease (receiver/receiver.h), the sending port shares its uplink (sender.h),
-// and this state machine, one per channel (source port, destination port, class), obeys
+// absolute rates with a lease (receiver/receiver.h). The sending port shares its uplink (sender.h).
+// This state machine, one per channel (source port, destination port, class), obeys
 //     rate = min(G grant, S uplink share, P path rate),   sent_total <= L,   in flight <= W.
-// docs/algorithms/cadence.md holds the law, the invariants and the messages. Paper: none; own
-// design after ideas of SIRD, DASR, Flowtune, EQDS and Homa.
+// docs/algorithms/cadence.md holds the law, the invariants and the messages. There is no paper: it
+// is our own design after ideas of SIRD, DASR, Flowtune, EQDS and Homa.
 //
 // Bytes. sent_total, the ceiling, unscheduled_total and demand count WIRE bytes of the channel's
-// data packets, as PortFacts::full_packet_bytes does, retransmissions included; every one of them
+// data packets, as PortFacts::full_packet_bytes does, retransmissions included. Every one of them
 // is charged, in the fallback too. Event::backlog_bytes and message_bytes are payload bytes;
 // Cadence adds the overhead of full packets itself. A packet may leave when sent_total + its wire
 // bytes <= decision.ceiling. Bytes to be retransmitted count as backlog again before nack or
@@ -21,7 +21,7 @@
 //   - The engine then starts the reactive algorithm on its own state with
 //     Handover{rate = decision.rate, ...} and takes its decisions for this context, with ceiling
 //     kUnlimited; acks, CNPs, nacks, timeouts go to that algorithm.
-//   - It goes on delivering message, idle, grant, share, tick, port_* to Cadence, which probes with
+//   - It still delivers message, idle, grant, share, tick, port_* to Cadence, which probes with
 //     REQUESTs (every 8 RTT, doubling to 1 ms) while there is backlog, and keeps calling
 //     uplink_want/update. Cadence's wake_at stays valid beside the reactive algorithm's own.
 //   - When a GRANT arrives decision.fallback is false again, rate and ceiling are Cadence's, and
@@ -87,7 +87,7 @@ class Cadence {
     std::uint8_t peer_count_hint;  // peers that have connections to the receiver
     bool unconfirmed;              // a give-up that the receiver may not know of yet
     bool asked;      // a REQUEST since the last idle asked for a grant: giving up must be told
-    bool gave_up;    // stamp_ns is of a give-up: GRANTs that answer an older REQUEST are void
+    bool gave_up;    // stamp_ns is a give-up's: GRANTs that answer an older REQUEST are void
     bool seq_known;  // seen_seq is valid
   };
 

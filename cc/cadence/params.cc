@@ -28,7 +28,7 @@ constexpr double kAllocRtts = 0.25;
 constexpr double kRotationRtts = 64;
 constexpr double kControlShare = 0.01;
 constexpr std::uint32_t kMinGrantPart = 1024;
-// Packets that a window holds on every plane beyond what its rate carries in a round trip, at most.
+// The most packets that a window holds on every plane beyond what its rate carries in a round trip.
 constexpr std::uint32_t kWindowPackets = 2;
 
 constexpr std::string_view kDesign = "own design: docs/algorithms/cadence.md";
@@ -108,7 +108,7 @@ CadenceParams make_cadence_params(std::span<const double> values, const PortFact
   p.control_ns = static_cast<std::int64_t>(kControlWireBytes * 8000.0 / control_mbps) + 1;
   p.lease_min_ns = static_cast<std::int64_t>(values[kLeaseMin]) * 1000;
   p.max_active = static_cast<std::uint32_t>(values[kMaxActive]);
-  // A turn that is over before all can have been told of it gives nobody anything.
+  // A turn that ends before all channels can have been told of it gives nobody anything.
   p.rotation_ns =
       std::max(round_trips(p.rtt_ns, kRotationRtts), std::int64_t{p.max_active} * p.control_ns);
   p.min_grant_mbps = std::max(1U, p.link_mbps / kMinGrantPart);

@@ -138,9 +138,9 @@ std::uint64_t CadenceSender::share_among(std::int64_t now, std::span<cadence::Pa
       deliver_changes(now, party.id, party.share, party.share);
       continue;
     }
-    // Were its grant unlimited: it joins those at the level, and so does every other one whose
-    // limit lies above the level that results. The level never falls below its own limit, so the
-    // walk from the largest ends before it.
+    // If its grant were unlimited, it would join those at the level, and so would every other
+    // context whose limit lies above the resulting level. The level never falls below its own
+    // limit, so the walk from the largest ends before it.
     std::uint64_t room = level.left + party.limit;
     std::uint64_t sharers = level.weights + party.weight;
     const std::size_t last = level.bound - std::min(level.bound, kLevelSteps);
@@ -165,7 +165,7 @@ void CadenceSender::deliver_changes(std::int64_t now, std::uint32_t context, std
     return;
   }
   const std::uint32_t limit = entry.want.awaits_grant ? 0 : limit_of(entry);
-  // Worth telling only while the old or the new cap is what the receiver's grant runs into.
+  // Worth telling only while the old or the new cap limits the receiver's grant.
   const std::uint32_t near = limit + limit / 4;
   bool announce =
       limit > 0 && (cap < near || entry.told_mbps < near) && differs(cap, entry.told_mbps, 8);

@@ -9,9 +9,9 @@
 // count as unlimited.
 // Classes: the scheduler sends higher traffic classes first, so they share first; the next class
 // shares what they leave, at least 1/64 of the rate.
-// Start bytes: one BDP in all may be outstanding without a grant; it refills at link rate. Contexts
-// that ask within one poll share it in whole packets, in turns, so that a host that starts towards
-// everybody does not put a BDP into every switch port.
+// Start bytes: at most one BDP in all may be outstanding without a grant; it refills at link rate.
+// Contexts that ask within one poll share it in whole packets, in turns, so that a host that starts
+// towards everybody does not put a BDP into every switch port.
 // Announcements (REQUESTs because a cap changed) are spaced by the control share.
 // Cost: O(active log active) per T_alloc and only when something changed; O(1) per update.
 #pragma once

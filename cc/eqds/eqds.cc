@@ -14,8 +14,8 @@ using EqdsPhase = Eqds::Phase;
 // padding (3); and once for all of the demand. More is asked for than is needed, rather than less.
 constexpr std::uint32_t kEqdsPacketSlack = 24;
 constexpr std::uint32_t kEqdsSlackBytes = 32;
-// News of demand is worth a REQUEST twice per round trip, and only while the receiver could run
-// out of what it knows of within two.
+// A change of demand is worth a REQUEST at most twice per round trip, and only while the receiver
+// could exhaust the demand that it knows within two round trips.
 constexpr std::int64_t kNewsPerRtt = 2;
 constexpr std::uint64_t kNewsBdps = 2;
 
@@ -37,7 +37,7 @@ bool has_news(const EqdsState& s, const EqdsParams& p) {
 std::int64_t news_at(const EqdsState& s, const EqdsParams& p) {
   return s.requested_at + p.rtt_ns / kNewsPerRtt;
 }
-// When the receiver is to be told of news or of a loss.
+// When to tell the receiver of changed demand or of a loss.
 std::int64_t tell_at(const EqdsState& s, const EqdsParams& p) {
   std::int64_t at = kNeverNanos.count;
   if (has_news(s, p)) at = news_at(s, p);
@@ -45,8 +45,8 @@ std::int64_t tell_at(const EqdsState& s, const EqdsParams& p) {
   return at;
 }
 
-// Payload tells too little of many short messages: each is estimated when it is posted. What was
-// flushed, or comes back to be sent again, is in the payload.
+// Payload tells too little about many short messages: each is estimated when it is posted. Flushed
+// messages, and packets to be sent again, are in the payload.
 void estimate_backlog(EqdsState& s, const EqdsParams& p, const Event& e) {
   s.posted_wire -= std::min(s.posted_wire, e.sent_bytes);
   if (e.signal == Signal::message) s.posted_wire += wire_of(p, e.message_bytes);
@@ -159,7 +159,8 @@ void advance_eqds(EqdsState& s, const EqdsParams& p, std::int64_t now, Decision&
     if (now >= tell_at(s, p)) d.request = true;
     if (now < s.probe_at) return;
     if (!lacks_credit(s)) {
-      // Credit for all, and nothing left: short of what the packets really are.
+      // There is credit for everything, and nothing is left: the estimate is below the real size of
+      // the packets.
       if (s.checked_total == s.sent_total) s.short_bytes += p.packet_bytes;
       s.checked_total = s.sent_total;
       s.probe_at = now + 2 * p.rtt_ns;
@@ -211,7 +212,7 @@ void start_eqds(EqdsState& s, const EqdsParams& p, const Event& e) {
   s.window_at = e.now.count;
   s.window_bytes = p.first_window_bytes;
   if (e.handover != nullptr && e.handover->rate.bps > 0) {
-    // A live connection goes on no faster than it did.
+    // A live connection continues no faster than before.
     const std::uint64_t kept = bytes_at(e.handover->rate.bps / 1'000'000, p.rtt_ns);
     s.window_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(kept, s.window_bytes));
   }
@@ -235,7 +236,7 @@ void Eqds::on_event(State& s, const Params& p, const Event& e, Decision& d) {
       break;
     case Signal::nack:
     case Signal::timeout:
-      // Speculation has failed: what was lost, and the rest, waits for credit.
+      // Speculation has failed: lost packets, and the rest, wait for credit.
       s.window_bytes = 0;
       s.window_at = now;
       // The receiver counts trimmed bytes itself.

@@ -4,22 +4,21 @@
 // sender's half, one context per peer and class; receiver.h paces the credits, sender.h
 // shares the uplink's speculative bytes.
 //
-// Implemented: the speculative first window, the REQUEST that asks for credit (the paper's RTS) and
-// is repeated until answered, credit as a cumulative ceiling so that no lost GRANT loses credit,
-// credit left over from idle times, that of lost packets, and the end of speculation after a loss.
-// Not implemented: the paper's tunnel for TCP and RDMA, which needs no counterpart in a transport
-// of its own; a pull target in each data packet (REQUEST carries it: when there is news, at most
-// twice per round trip); several credit rates per peer; path choice by trims, which is the
-// transport's.
+// Implemented: the speculative first window; the REQUEST that asks for credit (the paper's RTS) and
+// is repeated until answered; credit as a cumulative ceiling, so that no lost GRANT loses credit;
+// credit left over from idle times; credit of lost packets; and the end of speculation after a
+// loss. Not implemented: the paper's tunnel for TCP and RDMA, which a transport of its own does not
+// need; a pull target in each data packet (REQUEST carries it when it has changed, at most twice
+// per round trip); several credit rates per peer; path choice by trims, which belongs to the
+// transport.
 //
-// Without trimming: losses are found by the transport and come as `nack` or `timeout`; a fabric
-// that pauses loses nothing. What trimming changes is how soon the loss of speculative packets is
-// known.
+// Without trimming, the transport finds losses and reports them as `nack` or `timeout`; a fabric
+// that pauses loses nothing. Trimming only makes the loss of speculative packets known sooner.
 //
 // Bytes are wire bytes, as in cadence.h: a packet may leave when sent_total + its bytes <= ceiling.
-// Order of a start and the contract of the fallback are those of cadence.h, too. Credit is used at
-// line rate. A receiver of another proactive algorithm (its GRANTs are without the flag `credit`)
-// is obeyed as far as it goes: by ceiling and rate.
+// The order of a start and the contract of the fallback are also those of cadence.h. Credit is used
+// at line rate. A GRANT of a receiver that runs another proactive algorithm lacks the flag
+// `credit`; its ceiling and rate are obeyed.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +37,7 @@ class Eqds {
   enum class Phase : std::uint8_t {
     idle,      // no backlog
     asking,    // message posted, speculative bytes asked of the arbiter
-    pulling,   // backlog; leaves as far as credit goes
+    pulling,   // backlog; sends as far as its credit reaches
     fallback,  // REQUESTs unanswered: the reactive algorithm decides
   };
 
@@ -57,9 +56,9 @@ class Eqds {
     std::uint32_t want_bytes;         // asked of the arbiter
     std::uint32_t cap_mbps;           // share of the uplink
     std::uint32_t told_mbps;          // the same, as the receiver knows it
-    std::uint32_t paced_mbps;         // of a GRANT that is no credit; 0: line rate
+    std::uint32_t paced_mbps;         // of a GRANT without the flag `credit`; 0: line rate
     std::uint32_t probe_ns;           // present interval of unanswered REQUESTs
-    std::uint32_t short_bytes;        // what the estimate of the backlog has proved short by
+    std::uint32_t short_bytes;        // by how much the backlog was underestimated
     std::uint16_t seen_seq;           // newest GRANT
     std::uint16_t req_seq;
     Phase phase;

@@ -1,4 +1,4 @@
-// Parameters of EQDS and what is derived from them once per parameter set: shared by the sender
+// Parameters of EQDS and the values derived from them once per parameter set: shared by the sender
 // context (eqds.h), the uplink arbiter (sender.h) and the pull pacer of the receiving port
 // (receiver.h). The table of names, ranges and sources is in params.cc.
 #pragma once

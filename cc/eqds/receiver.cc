@@ -13,7 +13,7 @@ constexpr std::int64_t kEqdsRestartRtts = 16;
 // A sender that uses nothing of its credit and says nothing for this long loses its turns until it
 // asks again.
 constexpr std::int64_t kSilentRtts = 64;
-// Turns looked at per pull; those that hold too much credit are passed over.
+// Turns checked per pull; senders that hold too much credit are skipped.
 constexpr std::uint32_t kTurnsLookedAt = 64;
 
 }  // namespace
@@ -30,7 +30,7 @@ void EqdsReceiver::grow(std::uint32_t peer) {
   idle_.reserve(channels_.size());
 }
 
-// Used part of its credit, at most what was given.
+// The used part of its credit, at most all of it.
 std::uint64_t EqdsReceiver::used(const Channel& ch, std::uint32_t peer) const {
   const ChannelCounters& c = counters(peer);
   return std::min(std::max(ch.sent_total, ch.rx_base + c.rx_bytes + c.trimmed_bytes),
@@ -100,10 +100,10 @@ void EqdsReceiver::open(Channel& ch, std::uint32_t peer, const RequestMessage& r
   ch.due = due;
   ch.known = true;
   ch.channel = r.channel;
-  ch.seq = r.grant_echo;  // a sender that outlived its receiver goes on from what it knows
+  ch.seq = r.grant_echo;  // a sender that outlived its receiver continues from its numbers
   ch.sent_total = r.sent_total;
   ch.unscheduled_total = r.unscheduled_total;
-  // In a channel's first message everything authorised so far is what it announced.
+  // In a channel's first message, everything authorised so far is what it announced.
   const std::uint64_t announced =
       std::min(r.unscheduled_total, r.sent_total + 2 * std::uint64_t{params_.first_window_bytes});
   ch.limit_total = std::max(r.sent_total, announced);
@@ -126,7 +126,7 @@ std::int64_t EqdsReceiver::link_ns(std::uint64_t bytes) const {
   return static_cast<std::int64_t>(bytes * 8000 / params_.link_mbps);
 }
 
-// Pulled at the pace in force: what does not make a nanosecond is kept for the next.
+// Bytes are pulled at the present pace; a rest of less than a nanosecond is kept for the next pull.
 void EqdsReceiver::take_off(std::uint64_t bytes) {
   const auto mbps = std::max<std::uint64_t>(
       1, static_cast<std::uint64_t>(static_cast<double>(params_.pull_mbps) * pace_));
@@ -176,9 +176,9 @@ ChannelCounters* EqdsReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     // The sender added it to its credit, or to what it had sent when it was without any.
     ch.limit_total = std::max(ch.limit_total + start, sent);
     charge_start(now, start);
-    // REQUESTs go before data: what is over belongs to no total of this channel.
-    // After a loss what is under way counts as arrived, too, or the lost bytes would stay unused
-    // credit for ever. What arrives after all is taken off again by the next REQUEST.
+    // REQUESTs go before data: an excess belongs to no total of this channel. After a loss, bytes
+    // in flight count as arrived, too, or the lost bytes would stay unused credit for ever. If some
+    // arrive after all, the next REQUEST takes them off again.
     const std::uint64_t arrived = ch.rx_base + result->rx_bytes + result->trimmed_bytes;
     if (arrived > sent || r.lost) ch.rx_base += sent - arrived;
   }
@@ -197,7 +197,7 @@ ChannelCounters* EqdsReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     return result;
   }
   activate(now, peer);
-  // A turn that is far is worth a word, or the sender would think that nobody hears it.
+  // A sender whose turn is far off is told, or it would think that nobody hears it.
   if (wait_ns(now) > params_.rtt_ns) schedule(peer);
   return result;
 }
@@ -211,7 +211,7 @@ void EqdsReceiver::forget(Nanos, std::uint32_t peer) {
   counters(peer) = ChannelCounters{};
 }
 
-// Until a sender's turn has come round, as things stand.
+// The time until a sender's turn comes, as far as is known now.
 std::int64_t EqdsReceiver::wait_ns(std::int64_t now) const {
   const std::int64_t turns = link_ns(std::uint64_t{params_.pull_bytes} * active_count_);
   return std::max<std::int64_t>(clock_ - now, 0) +
@@ -254,7 +254,7 @@ void EqdsReceiver::heed_marks(std::int64_t now) {
     ch.last_ce = c.ce_packets;
     ch.last_trimmed = c.trimmed_bytes;
   }
-  // Speculative bytes pass: what is marked says nothing about pulls.
+  // Speculative bytes pass: marks say nothing about pulls.
   if (!params_.ecn_feedback || packets == 0 || now < start_until_) return;
   const double share = std::min(1.0, bad / static_cast<double>(packets));
   marked_ = (marked_ + share) / 2;
@@ -268,7 +268,7 @@ void EqdsReceiver::heed_marks(std::int64_t now) {
   pace_ = std::clamp(pace_, params_.least_pull, 1.0);
 }
 
-// Whether it is to have its turn now. Leaves the ring when it has gone silent.
+// Whether the sender may have its turn now. A silent sender leaves the ring.
 bool EqdsReceiver::may_pull(std::int64_t now, Channel& ch, std::uint32_t peer) {
   const std::uint64_t done = used(ch, peer);
   if (done != ch.used_seen) {
@@ -305,7 +305,7 @@ void EqdsReceiver::pull(std::uint32_t peer) {
   }
 }
 
-// One GRANT for as much as there is to give.
+// Sends one GRANT for all idle credit that may be given.
 bool EqdsReceiver::serve_idle() {
   Channel& ch = channels_[idle_.front()];
   const std::uint64_t bytes =
@@ -352,7 +352,7 @@ std::size_t EqdsReceiver::poll(Nanos now_ns, std::span<ReceiverOutput> out) {
   due_.erase(due_.begin(), due_.begin() + static_cast<std::ptrdiff_t>(told));
   while (n < out.size() && active_count_ != 0 && clock_ <= now) {
     const std::uint32_t peer = next_to_pull(now);
-    if (peer == kNone) {  // all hold as much as they may: a look after one pull's time
+    if (peer == kNone) {  // all hold as much as they may: look again after one pull's time
       clock_ = now + link_ns(params_.pull_bytes);
       break;
     }

@@ -4,7 +4,7 @@
 // the idea of pulls is NDP's, SIGCOMM'17).
 //
 // Rules, each with a unit test in tests/unit/cc/eqds_receiver_test.cc:
-//   pace     one pull_bytes per pull_bytes / (pull_rate C m), m from ECN (below); an idle pacer
+//   pace     pull_bytes every pull_bytes / (pull_rate C m), m from ECN (below); an idle pacer
 //            gathers nothing, a late one makes up for a round trip at most.
 //   turns    round robin over senders whose demand is not covered and who hold less than
 //            max_credit x (their share of their uplink) of unused credit.
@@ -14,8 +14,8 @@
 //            foreign_most.
 //   total    GRANT.limit_total is a cumulative ceiling: the next GRANT makes up for a lost one, and
 //            a GRANT is repeated when a REQUEST shows that its sender does not know it.
-//   loss     after a REQUEST with `lost` all that was sent counts as arrived, so that the credit of
-//            lost bytes is given again.
+//   loss     after a REQUEST with `lost`, all that was sent counts as arrived, so that the
+//            credit of lost bytes is given again.
 //   wait     a sender whose turn is far off gets a GRANT with `hold`; the lease says when to ask.
 //   idle     if no sender waits, recently active senders get credit beyond their demand, up to
 //            idle_credit for all together.
@@ -24,9 +24,9 @@
 //            rises by 0.01, doubling while nothing is marked. Not while speculative bytes pass.
 //
 // Not implemented: several classes of service in the active list; the randomised period of the ECN
-// rule. Not in the papers: `start` and `others` (profile "uec" is without).
+// rule. Rules that are not in the papers: `start` and `others` (profile "uec" runs without them).
 //
-// Cost: O(1) per pull and REQUEST; O(channels) every 1.5 T while something is pulled. Memory: 160
+// Cost: O(1) per pull and REQUEST; O(channels) every 1.5 T while senders are pulled. Memory: 160
 // bytes per channel.
 #pragma once
 
@@ -65,7 +65,7 @@ class EqdsReceiver final : public DownlinkAllocator {
     double pace = 1;                // m
   };
   Snapshot snapshot() const { return {active_count_, clock_, idle_sum_, pace_}; }
-  // Credit that a known peer has not used, as far as this end can see, in wire bytes; for tests.
+  // Credit that a known peer has not used, in wire bytes, as far as this end can see; for tests.
   std::uint64_t unused_credit(std::uint32_t peer) const {
     return channels_[peer].limit_total - used(channels_[peer], peer);
   }

@@ -14,7 +14,7 @@ constexpr std::uint64_t bytes_at(std::uint64_t mbps, std::int64_t ns) {
   return ns <= 0 ? 0 : mbps * static_cast<std::uint64_t>(ns) / 8000;
 }
 
-// Whole microseconds, modulo 2^32: time stamps, which are only subtracted from one another.
+// Whole microseconds, modulo 2^32: time stamps, of which only differences are used.
 constexpr std::uint32_t micros(std::int64_t ns) { return static_cast<std::uint32_t>(ns / 1000); }
 
 // a - b of two 16-bit sequence numbers that are less than 2^15 apart.

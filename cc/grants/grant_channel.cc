@@ -48,8 +48,8 @@ std::uint64_t GrantChannel::start_wish(const GrantPort& p, std::uint64_t payload
   return wire > p.prompt_bytes ? 0 : std::min<std::uint64_t>(wire, p.prefix_bytes);
 }
 
-// Wire bytes of the backlog. Its messages are taken to be as long as those posted lately: each may
-// end in a packet that is not full.
+// Wire bytes of the backlog. Its messages are assumed to be as long as those posted lately; each
+// may end in a packet that is not full.
 void GrantChannel::count_backlog(const GrantPort& p, const Event& e) {
   std::uint64_t packets = (e.backlog_bytes + p.mtu_bytes - 1) / p.mtu_bytes;
   std::uint64_t each = messages == 0 ? e.backlog_bytes : message_bytes / messages;
@@ -106,7 +106,7 @@ void GrantChannel::on_message(const GrantPort& p, std::int64_t now, std::uint64_
   }
   const std::uint64_t wish = start_wish(p, bytes);
   if (wish > 0 && unused() + wish <= p.prefix_bytes) {
-    // On top of what is granted; the receiver adds the same when it hears of it.
+    // On top of the grant; the receiver adds the same when it is told.
     ceiling = std::max(ceiling, sent_total) + wish;
     start_end = ceiling;
     unscheduled_total += wish;
@@ -122,7 +122,7 @@ void GrantChannel::on_idle(const GrantPort& p, std::int64_t now, Decision& d) {
   message_bytes = 0;
   taken_over = false;
   if (phase != Phase::open) return;
-  // Nothing worth to be told of is left of what was granted, nor will more come.
+  // No unused grant worth a message is left, and no more will come.
   const bool even = unused() < p.packet_bytes && told_final <= ceiling;
   drop(now);
   phase = Phase::idle;
@@ -149,7 +149,7 @@ void GrantChannel::on_grant(const GrantPort& p, const Event& e, Decision& d) {
                       static_cast<std::int32_t>(g.timestamp_echo_ns - grant_stamp(dropped_at)) < 0;
   if (seq_known && number_distance(g.grant_seq, grant_seq) < 0 &&
       now - requested_at < 16 * p.rtt_ns) {
-    return;  // overtaken; a receiver that begins anew is believed after a while
+    return;  // overtaken; a restarted receiver is believed after a while
   }
   grant_seq = g.grant_seq;
   seq_known = true;
@@ -173,13 +173,13 @@ void GrantChannel::on_grant(const GrantPort& p, const Event& e, Decision& d) {
   rate_mbps = g.rate_mbps == 0 ? p.link_mbps : std::min(g.rate_mbps, p.link_mbps);
   if (limit > ceiling) {
     ceiling = limit;
-    // Where many take turns the next GRANT is not late before this one would have been.
+    // Where many channels take turns, the next GRANT is not late before this one would have been.
     const std::int64_t patience = std::max(2 * p.rtt_ns, 3 * (now - raised_at));
     probe_ns = static_cast<std::uint32_t>(std::min<std::int64_t>(patience, p.request_max_ns));
     raised_at = now;
     request_at = now + probe_ns;
   }
-  // All that was told of is granted, and there is more.
+  // All reported demand is granted, and there is more.
   if (told_final <= ceiling && sent_total + backlog_wire > told_final) {
     ask_by(std::max(now, requested_at + p.rtt_ns / 2));
   }
@@ -211,7 +211,7 @@ void GrantChannel::decide(const GrantPort& p, std::int64_t now, Decision& d) con
   d.urgent = !d.fallback && sent_total < start_end;
   std::uint32_t rate = rate_mbps == 0 ? p.link_mbps : rate_mbps;
   if (d.fallback) rate = std::max(1U, p.link_mbps / kFallbackPart);
-  // Nothing may be sent: who takes the channel over must not think that it ran at line rate.
+  // Nothing may be sent: the algorithm that takes the channel over must not assume line rate.
   if (!d.fallback && unused() == 0) rate = 0;
   d.rate = rate_from_mbps(rate);
   d.limiter = !has_backlog()              ? Limiter::application

@@ -1,7 +1,7 @@
 // The sending half of algorithms whose receiver grants bytes, not rates (SIRD, Homa): one state
-// machine per channel (source port, destination port, class). A GRANT raises a ceiling on all that
-// the channel has ever sent; below it the channel sends at line rate, and the scheduler takes turns
-// among channels. These algorithms differ in the receiver (grant_receiver.h).
+// machine per channel (source port, destination port, class). A GRANT raises a ceiling on the total
+// that the channel has ever sent. Below the ceiling the channel sends at line rate, and the
+// scheduler takes turns among channels. These algorithms differ in the receiver (grant_receiver.h).
 //
 // Bytes are wire bytes, as in cadence.h. A REQUEST carries the bytes sent, the bytes announced as
 // sent without a grant (unscheduled) and the bytes waiting. It goes out when an idle channel gets
@@ -10,10 +10,11 @@
 //
 // Rounds. An unused ceiling is dropped when the backlog is gone, and after a loss. `round` counts
 // these drops, so that the receiver takes back what it had granted. GRANTs that answer an earlier
-// REQUEST are void. Without backlog a GRANT is answered by a REQUEST with demand 0.
+// REQUEST are void. A channel without backlog answers a GRANT by a REQUEST with demand 0.
 //
 // Fallback: after `probe_limit` REQUESTs without any GRANT the reactive algorithm takes over, as
-// cadence.h describes; REQUESTs go on. A receiver answers those that wait for their turn (hold).
+// cadence.h describes; REQUESTs continue. A receiver answers channels that wait for their turn, too
+// (hold).
 //
 // Events: message, idle, grant, nack, timeout; share if the algorithm has an uplink arbiter.
 // Nothing per packet or ACK.
@@ -40,10 +41,10 @@ struct GrantPort {
   std::uint32_t request_max_ns = 0;  // longest interval of REQUESTs
 };
 
-// Derives all but prompt_bytes and prefix_bytes.
+// Derives every field but prompt_bytes and prefix_bytes.
 GrantPort make_grant_port(const PortFacts& facts, double probe_limit, double probe_max_us);
 
-// Beyond a packet's usual headers, once per message: RETH (16), immediate (4), padding (3).
+// Bytes once per message, beyond a packet's usual headers: RETH (16), immediate (4), padding (3).
 inline constexpr std::uint64_t kGrantMessageExtra = 32;
 
 struct GrantChannel {
@@ -60,8 +61,8 @@ struct GrantChannel {
   std::uint64_t told_final;  // sent_total + demand of the last REQUEST
   std::uint64_t sent_total;  // as of the last event
   std::uint64_t backlog_wire;
-  // Payload and number of messages since the channel was last idle: from these follows how many
-  // packets the backlog makes.
+  // Payload and number of messages since the channel was last idle. They tell how many packets the
+  // backlog makes.
   std::uint64_t message_bytes;
   std::uint64_t messages;
   // ns

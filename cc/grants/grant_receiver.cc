@@ -5,10 +5,10 @@
 namespace paceline::cc {
 namespace {
 
-// A REQUEST with an old number, so many RTTs after the last one, means that the sender has
+// A REQUEST with an old number, this many RTTs after the last one, means that the sender has
 // restarted its numbering.
 constexpr std::int64_t kFreshRtts = 16;
-// A channel is dead after so many of the longest REQUEST intervals without data or a REQUEST.
+// A channel is dead after this many of the longest REQUEST intervals without data or a REQUEST.
 constexpr std::int64_t kDeadIntervals = 4;
 
 std::int32_t number_ahead(std::uint16_t a, std::uint16_t b) {
@@ -140,8 +140,8 @@ ChannelCounters* GrantReceiver::on_request(Nanos now_ns, std::uint32_t peer,
     c.final_total = c.limit_total;
     c.answer_at = kNeverNanos.count;
   } else {
-    // With nothing to grant, the sender's unscheduled start covers all, or it waits for a lost
-    // GRANT.
+    // There is nothing to grant: either the sender's unscheduled start covers everything, or it
+    // waits for a lost GRANT.
     const bool covered = wanted(c) == 0 && start > 0;
     c.answer_at = covered ? kNeverNanos.count : now + port_.rtt_ns;
     answer_at_ = std::min(answer_at_, c.answer_at);

@@ -1,17 +1,18 @@
 // The receiving half that algorithms with grants of bytes (SIRD, Homa) share: state per channel,
-// REQUESTs in, GRANTs out. A subclass decides who is granted how much, and when.
+// REQUESTs in, GRANTs out. A subclass decides which sender is granted how much, and when.
 //
 // Per channel it knows what was sent and announced (REQUEST), what has arrived (the engine's
-// counters), and the ceiling granted. Outstanding is ceiling less arrived: bytes that may be under
-// way, those sent without a grant included. Nothing else bounds the queue in front of the port.
+// counters), and the granted ceiling. Outstanding is the ceiling less the arrived bytes: bytes that
+// may be in flight, including those sent without a grant. Nothing else bounds the queue in front of
+// the port.
 //
-// Bytes that never arrive. When a sender reports a loss, what was under way counts as arrived; so
-// does what was sent and has not come for `reclaim_ns`. A channel that says nothing for long loses
-// its grants. Late data is not counted twice: no more can have arrived than was sent, and the next
-// REQUEST corrects the count.
+// Bytes that never arrive. When a sender reports a loss, bytes in flight count as arrived; so do
+// bytes that were sent and have not arrived for `reclaim_ns`. A channel that is silent for long
+// loses its grants. Late data is not counted twice: no more can have arrived than was sent, and the
+// next REQUEST corrects the count.
 //
-// A REQUEST that brings no grant within a round trip is answered all the same (hold, or the ceiling
-// again): waiting senders learn that somebody listens, and lost GRANTs are repeated.
+// A REQUEST that brings no grant within a round trip is answered all the same (hold, or the same
+// ceiling again): waiting senders learn that the receiver listens, and lost GRANTs are repeated.
 //
 // Cost: O(channels with demand or outstanding bytes) per poll; a poll per packet time while there
 // is demand. Memory: 128 bytes and the counters per channel.
@@ -149,7 +150,7 @@ class GrantReceiver : public DownlinkAllocator {
   std::vector<Channel> channels_;  // by peer
   std::vector<std::unique_ptr<std::array<ChannelCounters, kPerBlock>>> blocks_;
   std::vector<std::uint32_t> listed_;  // with demand or outstanding bytes
-  std::span<ReceiverOutput> out_;      // of the poll under way
+  std::span<ReceiverOutput> out_;      // of the current poll
   std::size_t filled_ = 0;
   std::int64_t scan_at_ = kNeverNanos.count;
   std::int64_t answer_at_ = kNeverNanos.count;  // not after the earliest of any channel's

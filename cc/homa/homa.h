@@ -39,7 +39,7 @@ struct HomaPriorities {
   static constexpr std::size_t kCutoffs = 3;
 
   std::uint8_t levels = 0;       // 0: off
-  std::uint8_t unscheduled = 0;  // of these, for bytes without a grant; fewer than levels
+  std::uint8_t unscheduled = 0;  // levels for bytes without a grant; fewer than levels
   std::array<std::uint64_t, kCutoffs> cutoffs{};  // the highest takes messages up to the first
   std::uint64_t prefix_bytes = 0;  // of a message's payload, may leave without a grant
 
@@ -67,7 +67,7 @@ struct HomaParams {
   GrantPort port;
   std::uint64_t incoming_bytes = 0;  // most granted and not arrived
   std::uint32_t overcommit = 0;      // senders granted at a time
-  double oldest_share = 0;           // of granted bytes, for who waits longest
+  double oldest_share = 0;           // of granted bytes, for the sender that waits longest
   std::uint32_t oldest_bytes = 0;    // at a time
   std::int64_t reclaim_ns = 0;
   HomaPriorities priorities;

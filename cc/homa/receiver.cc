@@ -74,7 +74,7 @@ void HomaReceiver::pay_oldest(std::int64_t now) {
   grant(now, oldest, std::min<std::uint64_t>(wanted(channel(oldest)), params_.oldest_bytes));
 }
 
-// The level of the sender's bytes under way. A queue pair does not rise above it, so a higher level
+// The level of the sender's bytes in flight. A queue pair does not rise above it, so a higher level
 // would have no effect (dataplane/transport/message/packet_class.h).
 unsigned HomaReceiver::most_level(std::uint32_t peer) {
   const std::uint8_t said = channel(peer).priority;

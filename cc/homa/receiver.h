@@ -1,15 +1,15 @@
-// Homa's receiver (homa.h): one per port and class. Senders with demand that is not granted are
-// ranked by what they have left; the first K are active. Each may have max_incoming / (active + 1)
-// bytes granted and not arrived, and all together max_incoming, so that the others fill the link
-// when one of them leaves its grant unused. A GRANT is for a packet or more, the last one for what
-// is left.
+// Homa's receiver (homa.h): one per port and class. Senders with ungranted demand are ranked by
+// their remaining bytes; the first K are active. Each may have max_incoming / (active + 1) granted
+// bytes that have not arrived, and all together max_incoming, so that the others fill the link when
+// one of them leaves its grant unused. A GRANT is for a packet or more; the last one is for the
+// rest.
 //
-// With priorities each GRANT names the level of what it grants, by rank (HomaPriorities::level_of).
-// A sender with bytes under way cannot rise above their level.
+// With priorities, each GRANT names the level of the granted bytes, by rank
+// (HomaPriorities::level_of). A sender with bytes in flight cannot rise above their level.
 //
 // A share of all granted bytes is put aside for the sender that has waited longest. Once enough has
-// gathered, that sender is granted it in addition, at the highest level that it can use: at a lower
-// one it would go on waiting in the network.
+// gathered, that sender gets it as an extra grant, at the highest level that it can use: at a lower
+// level it would still wait in the network.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class HomaReceiver final : public GrantReceiver {
   struct Ranked {
     std::uint64_t left = 0;  // of its demand
     std::uint32_t peer = 0;
-    unsigned level = 0;  // of what it is granted now, with priorities
+    unsigned level = 0;  // of its present grant, with priorities
   };
 
   void share(std::int64_t now) override;

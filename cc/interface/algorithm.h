@@ -1,4 +1,5 @@
-// The shape of a congestion-control algorithm: event in, decision out, state beside.
+// The interface of a congestion-control algorithm: an event goes in, a decision comes out, and the
+// state is beside it.
 //
 // A built-in sender algorithm A provides
 //   struct A::State        trivially copyable, <= kStateBytes; zeroed before Signal::start
@@ -50,7 +51,7 @@ constexpr bool is_plugin(AlgorithmId id) { return static_cast<unsigned>(id) >= k
 // What one context serves: a queue pair, or all queue pairs to one peer port in one class.
 enum class ContextKey : std::uint8_t { per_qp, per_peer_class };
 
-// What parameters are derived from: facts of the port and the fabric as configured.
+// The facts from which parameters are derived: the port and the fabric as configured.
 struct PortFacts {
   Rate link_rate{};
   std::uint32_t mtu_bytes = 4096;       // payload bytes of a full packet
@@ -66,12 +67,12 @@ struct AlgorithmInfo {
   std::string_view name;
   std::string_view summary;  // one line for `paceline cc list`
   ContextKey key = ContextKey::per_qp;
-  EcnEcho echo = EcnEcho::cnp;  // what it wants the far side to return
+  EcnEcho echo = EcnEcho::cnp;  // what it wants the peer to return
   std::uint32_t wants = 0;      // signal_bit()s of the events it wants beyond start and tick;
                                 // kWantsTelemetry: runs only where there is telemetry
   bool proactive =
       false;  // has a downlink allocator; needs a peer that speaks the control protocol
-  // Its law holds where packets of one context go by several planes (ports) at the same time.
+  // Its law holds if packets of one context use several planes (ports) at the same time.
   bool over_planes = false;
   std::span<const ParamSpec> params;
   std::span<const Profile> profiles;  // "default" is implied by the specs' defaults
@@ -83,7 +84,7 @@ inline constexpr std::string_view kTelemetryNeeds =
     "\"selective\", and transport.peers not \"roce\"";
 inline constexpr std::string_view kNoticesNeed =
     "switches that notify senders: fabric.notice.enabled = true in an emulated fabric";
-// Cannot work without what switches record on the way.
+// The algorithm cannot work without the records of switches.
 constexpr bool needs_telemetry(const AlgorithmInfo& info) {
   return (info.wants & kWantsTelemetry) != 0;
 }
@@ -91,7 +92,7 @@ constexpr bool needs_telemetry(const AlgorithmInfo& info) {
 constexpr bool needs_notices(const AlgorithmInfo& info) {
   return (info.wants & signal_bit(Signal::notice)) != 0;
 }
-// What of that is not there; empty: nothing.
+// Which of its needs is not met; empty: all are.
 constexpr std::string_view unmet_need(const AlgorithmInfo& info, const PortFacts& facts) {
   if (needs_telemetry(info) && !facts.telemetry) return kTelemetryNeeds;
   if (needs_notices(info) && !facts.notices) return kNoticesNeed;

@@ -11,7 +11,8 @@
 
 namespace paceline::cc {
 
-// Which bound won: the cheapest diagnosis there is. Recorded as time shares per context and arm.
+// The limiter in force: the cheapest diagnosis there is. Recorded as time shares per context and
+// arm.
 enum class Limiter : std::uint8_t {
   application,  // nothing to send
   grant,        // the receiver's grant
@@ -46,7 +47,7 @@ struct Decision {
   bool urgent = false;    // due packets go before those of contexts without it (start bytes)
   bool timed = false;     // wake_at is a real timer: deliver `tick` then even when nothing is sent
   // Not 0: packets of one queue pair go in several traffic classes, and packet_class (dispatch.h)
-  // says each one's. No bool, for plug-ins have padding here.
+  // gives the class of each. Not a bool, because plug-ins have padding here.
   std::uint8_t classed = 0;
 };
 

@@ -21,7 +21,7 @@ struct ChannelCounters {
   std::uint32_t rx_packets = 0;
   std::uint32_t ce_packets = 0;
   std::uint16_t last_marked_entropy = 0;
-  std::uint64_t trimmed_bytes = 0;  // cut off by switches; what was left of them is in rx_bytes
+  std::uint64_t trimmed_bytes = 0;  // cut off by switches; the rest of these packets is in rx_bytes
 };
 
 // One message the receiver wants sent, to the peer it names by the engine's peer index.
@@ -46,7 +46,7 @@ class DownlinkAllocator {
   // the latest before each poll; without it the port is planned as if they did not exist.
   virtual void on_unaccounted_bytes(std::uint64_t wire_bytes) = 0;
 
-  // Wire bytes of data that switches trimmed on the way to this port, whoever sent it: a running
+  // Wire bytes of data that switches trimmed on the way to this port, from any sender: a running
   // delta like that of on_unaccounted_bytes.
   virtual void on_trimmed_bytes(std::uint64_t /*wire_bytes*/) {}
 
@@ -60,8 +60,8 @@ class DownlinkAllocator {
   // When poll has work next; kNeverNanos when idle. May be <= now after on_request.
   virtual Nanos next_wake() const = 0;
 
-  // Other values of the same algorithm; in force with the next poll. What was granted stands until
-  // grants that follow from them replace it.
+  // Other values of the same algorithm, in force with the next poll. Existing grants stand until
+  // grants under the new values replace them.
   virtual void set_params(const ParamBlock& /*params*/) {}
 
   // The first invariant found broken, in words, or an empty string. For tests and for the option

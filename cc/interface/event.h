@@ -19,7 +19,7 @@ enum class Signal : std::uint8_t {
   timeout,      // retransmission timer expired
   cnp,          // congestion notification packet
   grant,        // *grant is valid
-  notice,       // a switch tells of its queue: feedback
+  notice,       // a switch reports its queue: feedback
   message = 7,  // new work was posted: message_bytes
   idle,         // backlog reached 0: the last byte was sent
   tick,         // wake_at or wake_bytes was reached
@@ -27,10 +27,10 @@ enum class Signal : std::uint8_t {
 };
 inline constexpr unsigned kSignals = 13;
 constexpr std::uint32_t signal_bit(Signal s) { return 1U << static_cast<unsigned>(s); }
-// Beside the signals that an algorithm wants: data shall collect records of switches, and its
-// acknowledgements bring them (Event::int_stack).
+// In addition to the wanted signals: data collects records of switches, and its acknowledgements
+// bring them (Event::int_stack).
 inline constexpr std::uint32_t kWantsTelemetry = 1U << 31;
-// Only those of Signal::ack whose round trip is above twice the unloaded one: packets were queued.
+// Only those Signal::ack whose round trip is above twice the unloaded one: packets were queued.
 inline constexpr std::uint32_t kWantsRoundTrips = 1U << 30;
 
 // State handed from one algorithm to the next on a live connection; zero rate = none.
@@ -57,8 +57,8 @@ struct Event {
   std::uint16_t hint_degree = 0;
   std::uint16_t hint_kind = 0;
   Signal signal = Signal::start;
-  // Signal::start, and a tick when it has changed: what the peer's port said of the number of peers
-  // that have connections to it (peer_count_hint_of); 0 = nothing.
+  // Signal::start, and a tick when it has changed: how many peers have connections to the peer's
+  // port, as that port reports it (peer_count_hint_of); 0 = not reported.
   std::uint8_t peer_count_hint = 0;
   // Signal::notice: how congested the queue is, 1 to kMostFeedback.
   std::uint8_t feedback = 0;
@@ -66,8 +66,8 @@ struct Event {
   const void* reserved = nullptr;  // plug-ins have the same layout (plugin/call.cc)
   const UplinkShare* share = nullptr;
   const Handover* handover = nullptr;
-  // Signal::ack, Signal::nack: what switches recorded on the way of the packet that was answered;
-  // nullptr = nothing came back with this event.
+  // Signal::ack, Signal::nack: what switches recorded on the way of the answered packet; nullptr =
+  // nothing came back with this event.
   const IntStack* int_stack = nullptr;
   std::uint32_t trimmed_bytes = 0;  // of lost_bytes, what switches cut off to avoid dropping it
   std::uint32_t peers = 0;          // of plug-ins with rates (cc/plugin/rates/context.h)

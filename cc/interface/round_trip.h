@@ -1,5 +1,5 @@
-// Round trips told by bytes, whatever the transport reports and however it repairs losses: one is
-// over when a packet sent after its beginning has left the network.
+// Round trips measured by bytes, whatever the transport reports and however it repairs losses: one
+// ends when a packet sent after its beginning has left the network.
 #pragma once
 
 #include <algorithm>

@@ -35,7 +35,7 @@ struct UplinkWant {
   std::uint8_t weight = 1;        // share of the uplink relative to other contexts, >= 1
   std::uint8_t traffic_class =
       0;              // set by the transport: the higher of two waiting ones is sent first
-  bool bulk = false;  // has so many bytes left that other contexts' weights apply
+  bool bulk = false;  // has enough bytes left that other contexts' weights apply
   std::uint32_t credit_bytes = 0;  // granted bytes that have piled up unused
   std::uint64_t left_bytes = 0;    // of plug-ins: to be sent
   friend constexpr bool operator==(const UplinkWant&, const UplinkWant&) = default;
@@ -68,7 +68,7 @@ class UplinkArbiter {
   // allocation). Every ask (want.asks_start) is answered by the next poll.
   virtual void update(Nanos now, std::uint32_t context, const UplinkWant& want) = 0;
 
-  // The context is gone, or left to another algorithm.
+  // The context is gone, or runs another algorithm now.
   virtual void forget(Nanos now, std::uint32_t context) = 0;
 
   // Runs what is due and fills up to out.size() changes; returns the number filled. Call again at

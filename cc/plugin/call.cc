@@ -80,12 +80,12 @@ static_assert(static_cast<int>(Limiter::path) == PACELINE_CC_LIMIT_PATH &&
               static_cast<int>(Limiter::window) == PACELINE_CC_LIMIT_WINDOW);
 static_assert(kUnlimited == PACELINE_CC_UNLIMITED && kNeverNanos.count == PACELINE_CC_NEVER);
 
-// Behind the state; a plug-in has no reason to write just this.
+// The word behind the state; a plug-in has no reason to write exactly this value.
 constexpr std::uint64_t kGuardWord = 0xA5C3'96E1'7B0D'48F2;
 static_assert(kDerivedBytes == PACELINE_CC_DERIVED_BYTES);
 static_assert(PACELINE_CC_STATE_BYTES + 2 * sizeof kGuardWord <= kStateBytes);
 
-constexpr unsigned kWindowBits = 48;  // of any sense; all ones above them: as good as unlimited
+constexpr unsigned kWindowBits = 48;  // that make sense; all ones above them: practically unlimited
 constexpr std::uint64_t kWindowTop = std::uint64_t{1} << kWindowBits;
 constexpr std::uint64_t kLeftRatePart = 128;  // of the link, where nothing had been granted
 constexpr std::uint64_t kSlowestBps = 1'000'000;
@@ -104,7 +104,7 @@ Word word_at(const Decision& decision, std::size_t at) {
   return word;
 }
 
-// The engine takes this for what a proactive algorithm without a grant says.
+// Makes the decision say what a proactive algorithm without a grant says.
 void give_way(Decision& d) {
   d.fallback = true;
   d.request = false;
@@ -113,9 +113,10 @@ void give_way(Decision& d) {
   d.wake_bytes = kUnlimited;
 }
 
-// Brings a decision within bounds. Clamped is what a rounding or a missing comparison explains;
-// nonsense is the rest: rates and windows beyond any sense (what a NaN or an infinity becomes),
-// flags that are no flags, a stop without an end (with rates a grant may end it).
+// Brings a decision within bounds. It counts as clamped if a rounding or a missing comparison
+// explains it. The rest counts as nonsense: rates and windows beyond reason (what a NaN or an
+// infinity becomes), flags with undefined values, a stop without an end (with rates a grant may end
+// it).
 void mend(const PluginParams& p, const Event& e, Decision& d) {
   bool nonsense = false;
   bool clamped = false;
@@ -155,7 +156,7 @@ void mend(const PluginParams& p, const Event& e, Decision& d) {
     clamped = true;
     d.wake_bytes = 1;
   }
-  // Nothing would ever ask it again.
+  // Without this, nothing would ever ask the plug-in again.
   if (d.rate.bps == 0 && !rates && !(d.timed && d.wake_at != kNeverNanos)) {
     nonsense = true;
     d.rate.bps = std::max(kSlowestBps, p.link_bps / 1000);
@@ -169,7 +170,7 @@ void mend(const PluginParams& p, const Event& e, Decision& d) {
   }
 }
 
-// Only some of the calls are timed: two readings of the clock cost more than many a call.
+// Only some of the calls are timed: two readings of the clock cost more than many calls do.
 void timed_call(const PluginParams& p, Guard& guard, const paceline_cc_item& item) {
   if ((++guard.calls & (guard.limits.timed_one_of - 1)) != 0) {
     p.on_events(&item, 1);
@@ -186,15 +187,15 @@ std::uint64_t guard_word(const PluginState& state, const PluginParams& p) {
   return word;
 }
 
-// Two bytes and four that follow one another in a decision.
+// Two bytes, and four bytes, that are adjacent in a decision.
 constexpr std::size_t kLimiterAt = offsetof(paceline_cc_decision, limiter);
 constexpr std::size_t kFlagsAt = offsetof(paceline_cc_decision, fallback);
 static_assert(offsetof(paceline_cc_decision, request) == kLimiterAt + 1 &&
               kFlagsAt == kLimiterAt + 2 && kLimiterAt == kTailAt + 2);
 
 // Whether mend() would change nothing and the guard word behind the state is intact: the usual
-// case. The hot path, so limiter and request are compared as one number, which a request makes too
-// large, and the flags behind them as another.
+// case. This is the hot path: limiter and request are compared as one number, which any request
+// makes too large, and so are the flags behind them.
 bool as_usual(const PluginState& state, const PluginParams& p, const Event& e, const Decision& d) {
   constexpr auto kForeignFlags = static_cast<std::uint32_t>(~(kReactiveBits | kTailIgnored) >> 32);
   const bool window =
@@ -222,7 +223,7 @@ paceline_cc_item item_of(PluginState& state, const PluginParams& p, const Event&
           reinterpret_cast<paceline_cc_decision*>(&d)};
 }
 
-// With a clock, in quarantine, with a channel, or with rates.
+// For plug-ins with a clock, in quarantine, with a channel, or with rates.
 [[gnu::noinline]] void watched_event(PluginState& state, const PluginParams& p, const Event& e,
                                      Decision& d) {
   if (p.channel) {
@@ -254,7 +255,7 @@ PluginParams make_params(const Plugin& plugin, std::span<const double> values,
     p.rates = &plugin.rates;
     p.rtt_ns = facts.base_rtt_ns != 0 ? facts.base_rtt_ns : kUsualRttNs;
     p.packet_bytes = std::max(facts.full_packet_bytes, facts.mtu_bytes + kHeaderBytes);
-    p.watched = &kWatched;  // off the way of those without
+    p.watched = &kWatched;  // not on the path of plug-ins without these
   }
   if (table.derive == nullptr) {
     static_assert(PACELINE_CC_PARAMS * sizeof(double) <= PACELINE_CC_DERIVED_BYTES);

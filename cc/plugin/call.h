@@ -37,8 +37,8 @@ struct alignas(16) PluginState {
   std::byte bytes[kStateBytes];
 };
 
-// The parameter block of a plug-in. The guard is the engine's, and may be absent: decisions are
-// then mended all the same, and nobody counts.
+// The parameter block of a plug-in. The guard belongs to the engine, and may be absent: decisions
+// are then still corrected, but nothing is counted.
 struct PluginParams {
   alignas(64) std::byte derived[kDerivedBytes] = {};  // first: its address is that of the whole
   void (*on_events)(const paceline_cc_item*, std::uint32_t) = nullptr;
@@ -51,7 +51,7 @@ struct PluginParams {
   std::uint32_t rtt_ns = 0;    // this and the next three with rates only
   const paceline_cc_rates* rates = nullptr;
   std::uint32_t packet_bytes = 0;
-  bool channel = false;  // has a receiving half: see channel.h for what is behind `derived`
+  bool channel = false;  // has a receiving half: channel.h describes what is behind `derived`
 
   std::uint64_t bdp_bytes() const { return link_bps / 8'000'000 * rtt_ns / 1000; }
 };
@@ -65,16 +65,16 @@ void put_guard(PluginParams& params, Guard& guard);
 // Before the start event, on a state of zeroes.
 void set_guard_word(std::byte* state, const PluginParams& params);
 
-// One event. The decision that comes out is within the bounds of the port, whatever the plug-in
-// said.
+// Handles one event. The resulting decision is within the bounds of the port, whatever the plug-in
+// decided.
 void on_event(PluginState& state, const PluginParams& params, const Event& event,
               Decision& decision);
 
-// The same of a plug-in that is not in quarantine, and of nothing but the plug-in: without the
-// channel that the host has for those with a receiving half (channel.h).
+// The same for a plug-in that is not in quarantine, and only for the plug-in itself: without the
+// channel that the host keeps for plug-ins with a receiving half (channel.h).
 void ask(PluginState& state, const PluginParams& params, const Event& event, Decision& decision);
 
-// What a context in quarantine decides from now on: the fallback does.
+// The decision of a context in quarantine from now on: the fallback decides.
 void hand_to_fallback(const PluginParams& params, const Event& event, Decision& decision);
 
 // For a context with a channel, or with rates. False for others, which have no REQUESTs.

@@ -37,7 +37,7 @@ struct SaidRules {
   bool overran = false;
 };
 
-// As the plug-in says, without regard to bounds.
+// The plug-in's own rules, without regard to bounds.
 SaidRules rules_for(const Plugin& plugin, std::span<const double> values, const GrantPort& grants,
                     const PortFacts& facts) {
   paceline_cc_port port{};
@@ -127,7 +127,7 @@ void put_rules(PluginParams& params, const Plugin& plugin, std::span<const doubl
   rules.reclaim_ns = std::clamp(said.reclaim_ns, kLeastReclaimNs, kMostReclaimNs);
   std::memcpy(params.derived + kRulesAt, &rules, sizeof rules);
   params.channel = true;
-  params.watched = &kWatched;  // off the way of those that have no channel
+  params.watched = &kWatched;  // not on the path of plug-ins without a channel
 }
 
 const ChannelRules& rules_of(const PluginParams& params) {

@@ -1,6 +1,6 @@
 // The sending half of a plug-in that has a receiving one. The host's channel (grant_channel.h)
-// decides how far a context may send, and does what is on the wire; below that ceiling the plug-in
-// decides how fast, if it wants to. Both live in the context's 256 bytes.
+// decides how far a context may send, and speaks the protocol. Below that ceiling the plug-in may
+// decide how fast. Both keep their state in the context's 256 bytes.
 //
 // The lower rate, the smaller window and the earlier wake-up of the two decisions hold. If no grant
 // arrives, or the plug-in is in quarantine, the fallback algorithm takes over; in quarantine the

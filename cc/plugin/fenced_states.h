@@ -1,6 +1,5 @@
-// States of a plug-in's that the host keeps: of a port, of each sender to it, of each context. They
-// are zeroes at first, never move, and have a word behind them that a plug-in has no reason to
-// write.
+// A plug-in's states that the host keeps: of a port, of each sender to it, of each context. They
+// start as zeroes, never move, and end in a word that a plug-in has no reason to write.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +22,7 @@ inline bool has_fence(const std::byte* at) {
 
 class FencedStates {
  public:
-  // States of so many bytes, aligned to 16; there is none at first.
+  // States of this size, aligned to 16; there are none at first.
   explicit FencedStates(std::size_t bytes)
       : bytes_(bytes), stride_((bytes + sizeof kFence + sizeof(Unit) - 1) / sizeof(Unit)) {}
 
@@ -36,7 +35,7 @@ class FencedStates {
     std::memset(state, 0, stride_ * sizeof(Unit));
     put_fence(state + bytes_);
   }
-  // Units lie side by side: what is written into them goes from one to the next.
+  // Units lie side by side: overlong writes into one reach the next.
   std::byte* at(std::uint32_t number) const {
     return reinterpret_cast<std::byte*>(&blocks_[number / kPerBlock][number % kPerBlock * stride_]);
   }

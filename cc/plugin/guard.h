@@ -5,12 +5,13 @@
 // - writes beyond its state (found at the end of the call that does so);
 // - returns nonsense too often (call.cc defines nonsense, and what is only clamped);
 // - exceeds its time budget too often, by a clock that the host may inject (none in virtual time);
-// - has a receiving half that grants nothing although senders wait and no bytes are under way, or,
+// - has a receiving half that grants nothing although senders wait and no bytes are in flight, or,
 //   with rates, that leaves requests without an answer;
 // - with rates, holds back a context's data without end.
 //
-// The guard's engine then calls it no more, and hands each of its contexts over to the fallback
-// algorithm (`Decision::fallback`). A port that it granted for grants by the host's own rule.
+// The guard's engine then stops calling it and hands each of its contexts over to the fallback
+// algorithm (`Decision::fallback`). Where the plug-in granted for a port, the host's own rule
+// grants instead.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +68,7 @@ struct Guard {
   bool acted_upon = false;   // the engine has told all contexts of the quarantine
   bool* news = nullptr;      // set when a number has grown
 
-  // For a plug-in without offences only count_time is called, once per timed call.
+  // If a plug-in commits no offence, only count_time is called, once per timed call.
   void tell() const {
     if (news != nullptr) *news = true;
   }

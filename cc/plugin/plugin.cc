@@ -26,7 +26,7 @@ constexpr std::uint32_t kKnownSignals =
     PACELINE_CC_WANT(PACELINE_CC_IDLE) | PACELINE_CC_WANT(PACELINE_CC_TICK) |
     PACELINE_CC_WANT(PACELINE_CC_PORT_DOWN) | PACELINE_CC_WANT(PACELINE_CC_PORT_UP) |
     PACELINE_CC_WANT_TELEMETRY;
-// With rates these two come in any case.
+// With rates these two are delivered in any case.
 constexpr std::uint32_t kRatesSignals =
     PACELINE_CC_WANT(PACELINE_CC_GRANT) | PACELINE_CC_WANT(PACELINE_CC_SHARE);
 
@@ -192,8 +192,8 @@ std::string read_profiles(Plugin& plugin) {
   return {};
 }
 
-// Tries `derive` at the defaults and at both ends of every range, as nothing could find later what
-// it writes beyond its bytes.
+// Tries `derive` at the defaults and at both ends of every range, since writes beyond its bytes
+// could not be found later.
 std::string derive_error(const Plugin& plugin) {
   const paceline_cc_algorithm& t = plugin.table;
   if (t.derive == nullptr) return {};

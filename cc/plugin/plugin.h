@@ -16,7 +16,7 @@ namespace paceline::cc::plugin {
 
 struct Plugin {
   const paceline_cc_algorithm* origin = nullptr;  // the shared object's own table
-  paceline_cc_algorithm table{};    // as of the host's version; what is not there is 0
+  paceline_cc_algorithm table{};                  // in the host's version; missing members are 0
   paceline_cc_receiver receiver{};  // likewise; the table's pointer says whether there is one
   paceline_cc_rates rates{};        // likewise
   std::string path;

@@ -11,7 +11,7 @@ namespace paceline::cc::plugin {
 namespace {
 
 constexpr std::uint64_t kSenseless = std::uint64_t{1} << 48;
-constexpr std::uint64_t kPlainBdps = 2;  // what the host's own rule keeps on its way
+constexpr std::uint64_t kPlainBdps = 2;  // what the host's own rule keeps in flight
 
 }  // namespace
 
@@ -127,7 +127,7 @@ void PluginReceiver::pay(std::int64_t now, const paceline_cc_grant& g) {
     }
     bytes = want;
   } else if (bytes < packet && bytes < want) {
-    clamped = true;  // nobody can use it
+    clamped = true;  // no sender can use it
     bytes = std::min(packet, want);
   }
   const std::uint64_t most = rules_of(params_).outstanding_bytes;
@@ -178,7 +178,7 @@ void PluginReceiver::share(std::int64_t now) {
   next_at_ = std::clamp(round.next_ns, least, now + kLongestRtts * port().rtt_ns);
 }
 
-// In turns, as long as there is room: whoever has the least to send is not kept from it for long.
+// In turns, as long as there is room: this does not delay the sender with the least left for long.
 void PluginReceiver::share_plainly(std::int64_t now) {
   const auto peers = listed();
   const std::uint64_t packet = port().packet_bytes;

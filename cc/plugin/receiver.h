@@ -1,6 +1,6 @@
 // The receiving half of a plug-in: one per port and class. The host keeps the channels
-// (grant_receiver.h); in every round the plug-in is shown who wants what, and says who is granted
-// how much. What it says is brought within bounds, and counted where it was not:
+// (grant_receiver.h). In every round the plug-in sees which sender wants what, and decides which
+// sender gets how much. Its answers are brought within bounds, and counted where they were not:
 //
 //   clamped   more than is wanted or than there is room for, by less than a packet; less than a
 //             packet; a next round that is due at once
@@ -8,9 +8,9 @@
 //             2^48 (a negative number); more grants than there is room for
 //
 // Too much of it, a write beyond its memory, rounds that take too long, and granting nothing for
-// kSilentRtts while senders wait and nothing is on its way, are quarantine (guard.h): from the same
-// round on the port is shared by a plain rule of the host's, which gives every sender an equal part
-// of two BDPs. Nobody's message waits for it.
+// kSilentRtts while senders wait and nothing is in flight, lead to quarantine (guard.h): from the
+// same round on, a plain rule of the host shares the port, which gives every sender an equal part
+// of two BDPs. No message waits for it.
 //
 // Cost: O(senders with something wanted or outstanding) per round. Memory: what the plug-in asks
 // for, and 88 bytes per sender.
@@ -39,7 +39,7 @@ class PluginReceiver final : public GrantReceiver {
   void set_params(const ParamBlock& params) override;
   std::string check_invariants(Nanos now) const override;
 
-  // Round trips without a grant, while somebody waits and nothing is on its way.
+  // Round trips without a grant, while a sender waits and nothing is in flight.
   static constexpr std::int64_t kSilentRtts = 16;
   // The plug-in cannot delay a round for longer.
   static constexpr std::int64_t kLongestRtts = 4;
@@ -71,8 +71,8 @@ class PluginReceiver final : public GrantReceiver {
   std::uint64_t used_ = 0;      // of the port, in this round
   std::int64_t next_at_ = 0;    // ns
   std::int64_t round_at_ = 0;   // the last one
-  std::int64_t moving_at_ = 0;  // when something was on its way last, or granted
-  std::uint32_t turn_ = 0;      // of the plain rule: place in the list after who was granted last
+  std::int64_t moving_at_ = 0;  // when something was last in flight, or granted
+  std::uint32_t turn_ = 0;      // of the plain rule: place in the list after the last grant
 };
 
 // Null for a plug-in without a receiving half. Not for the hot path.

@@ -23,8 +23,8 @@ double decayed(double alpha, double factor, std::uint64_t n) {
 }
 
 // Ends every alpha period that is over at `now`: the first with its CNP if the flag says so, the
-// others quiet. Called only where alpha is read or a CNP comes in, so its rounding depends on CNPs
-// and cuts alone and never on how often somebody looked in between.
+// others without. Called only where alpha is read or a CNP arrives, so its rounding depends only on
+// CNPs and cuts, never on how often the state was read in between.
 void settle_alpha(State& s, const Params& p, std::int64_t now) {
   if (now - s.alpha_at < p.alpha_period_ns) return;
   auto periods = static_cast<std::uint64_t>((now - s.alpha_at) / p.alpha_period_ns);
@@ -79,8 +79,8 @@ void on_first_cnp(State& s, const Params& p, std::int64_t now) {
     s.rates.target_bps = rate;
   }
   if (p.sampled && p.decrease_period_ns > 0) {
-    // The checks run 1 ns behind the alpha updates, so that on a common instant alpha comes first;
-    // this CNP is cut for at the first of them.
+    // The checks run 1 ns behind the alpha updates, so that alpha comes first when both are due;
+    // the first check cuts for this CNP.
     s.decrease_from = now + 1;
     s.cut_at = Recovery::plus(s.decrease_from, p.decrease_period_ns);
   } else if (p.first_cnp_rate_bps == 0) {

@@ -1,5 +1,5 @@
-// A constant rate: the yardstick (what does the fabric do when nobody reacts?) and the tool of
-// tests that need a sender with known behaviour. It hears no congestion signal at all.
+// A constant rate: the yardstick (what does the fabric do without any reaction?) and the tool of
+// tests that need a sender with known behaviour. It uses no congestion signal at all.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // From a cut back to the line rate: the timer and the byte counter that drive the increase
-// (staged_increase.h), for algorithms that differ in what cuts. There are no timer events: the
-// owner catches up with what was due since, in closed forms, so that any split of a gap gives the
-// same bits.
+// (staged_increase.h), for algorithms that differ in the cause of cuts. There are no timer events:
+// the owner catches up with what has become due, in closed forms, so that any split of a gap gives
+// the same bits.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace paceline::cc {
 
-// What users give. Rates are checked by resolve_params.
+// The users' values. resolve_params checks rates.
 struct RecoveryValues {
   std::uint64_t line_rate_bps = 0;
   double additive_mbps = 0;
@@ -34,7 +34,7 @@ struct RecoveryParams {
 
   static std::int64_t nanos(double us) { return static_cast<std::int64_t>(us * 1000 + 0.5); }
   static std::uint64_t bps(double mbps) { return static_cast<std::uint64_t>(mbps * 1e6 + 0.5); }
-  // That share of the line rate; the floor holds for it as for every other rate.
+  // This share of the line rate; the floor applies to it as to every other rate.
   std::uint64_t share(double of_line) const {
     const auto rate =
         static_cast<std::uint64_t>(static_cast<double>(increase.line_rate_bps) * of_line);

@@ -2,8 +2,8 @@
 //
 // The cut is the reaction point of quantised congestion notification (IEEE 802.1Qau-2010; Alizadeh
 // et al., "Data center transport mechanisms: congestion control theory and IEEE standardization",
-// Allerton 2008): a switch samples packets in a long or growing queue and tells their source, in 6
-// bits, how congested it is; the source cuts by that much of its rate, half of it at most, and
+// Allerton 2008). A switch samples packets in a long or growing queue and tells their source, in 6
+// bits, how congested the queue is. The source cuts its rate by that share, at most by half, and
 // recovers by QCN's stages, which DCQCN shares (recovery.h). It ignores the receiver: CNPs,
 // acknowledgements, losses and timeouts.
 //

@@ -72,7 +72,7 @@ void SirdReceiver::share(std::int64_t now) {
     if (!room()) return;  // polled again at once
     const std::uint32_t peer = used < params_.bucket_bytes ? pick() : kNobody;
     if (peer == kNobody) {
-      // Data that comes makes room. What is not handed out now is not made up for.
+      // Arriving data makes room. Credit that is not granted now is not made up for.
       next_ps_ = std::max(next_ps_, now * 1000 - unit_ps);
       blocked_until_ = now + packet_ns();
       return;

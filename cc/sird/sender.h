@@ -1,8 +1,8 @@
-// The one thing that SIRD's channels of a port know of each other: how much credit has piled up at
-// this host from all receivers. While it is more than SThr, channels with credit say csn.
+// All that SIRD's channels of a port know of each other: how much credit has accumulated at this
+// host from all receivers. While it is more than SThr, channels with credit report csn.
 //
-// Credit is looked at when a channel hears of something, at most four times per round trip. One
-// receiver alone is never told: it cannot grant more than the uplink carries (as in the authors'
+// Credit is checked when a channel gets an event, at most four times per round trip. With one
+// receiver, nothing is reported: it cannot grant more than the uplink carries (as in the authors'
 // simulator).
 #pragma once
 

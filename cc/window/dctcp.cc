@@ -43,7 +43,7 @@ void lower(Dctcp::State& s, const Dctcp::Params& p, double factor) {
 void grow(Dctcp::State& s, const Dctcp::Params& p, const Event& e, double bytes) {
   const double used = static_cast<double>(e.inflight_bytes) + e.acked_bytes + p.path.packet_bytes;
   if (s.window < s.threshold) {
-    // Slow start doubles what is used; a window that is twice that has no evidence for more.
+    // Slow start doubles the used window; a window of twice that has no evidence for more.
     if (2 * used >= s.window) s.window = std::min(s.window + bytes, p.max_window);
   } else if (used >= s.window) {
     const double per_byte = p.increase / std::max(s.window, p.path.packet_bytes);

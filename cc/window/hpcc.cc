@@ -52,7 +52,7 @@ constexpr Profile kHpccProfiles[] = {
     {"simulator", "HR, run.py: --cc hpcc --utgt 95 --mi 0 --hpai as it comes", kHpccSimulator},
 };
 
-// Algorithm 1, MeasureInflight. False: this acknowledgement says nothing.
+// Algorithm 1, MeasureInflight. False: this acknowledgement tells nothing.
 bool measure(Hpcc::State& s, const Hpcc::Params& p, const Event& e) {
   double fullest = -1;
   double ns = 0;

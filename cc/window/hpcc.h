@@ -7,7 +7,7 @@
 // every acknowledgement from a reference window that moves once per round trip (3.2, "fast
 // reaction without overreaction"); additive increase for `max_stage` round trips before the next
 // multiplicative one (3.3); pacing of the window over T. Own: a cut on loss (`loss_decrease`; the
-// paper's fabric loses nothing), and a path that changed is measured anew from its second
+// paper's fabric loses nothing), and a path that changed is measured again from its second
 // acknowledgement on (the paper compares path ids to the same end). Not implemented: a rate for
 // each link (the simulator's MULTI_RATE, off in its own runs), shorter windows after congestion was
 // found at the receiver, PINT.

@@ -27,10 +27,10 @@ struct IntUnits {
 
 class IntLinks {
  public:
-  // Takes what came back with an event, and calls visit(LinkSpan) for each link of the path. False,
-  // and no call, when there is nothing to compare with: nothing came; it is the first; it went
-  // another way; it is older than what came before; or that is so old that counters may have
-  // wrapped.
+  // Takes the records that came back with an event, and calls visit(LinkSpan) for each link of the
+  // path. False, without any call, if there is nothing to compare with: no records came; they are
+  // the first; they went another way; they are older than the ones before; or those are so old that
+  // counters may have wrapped.
   template <class Visit>
   bool take(const Event& e, const IntUnits& units, Visit&& visit) {
     if (e.int_stack == nullptr || e.int_stack->hops == 0) return false;

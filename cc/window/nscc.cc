@@ -68,7 +68,7 @@ void average_delay(Nscc::State& s, const Nscc::Params& p, double delay, bool mar
   s.average_ns += (towards - s.average_ns) * std::min(p.delay_gain * packets, 1.0);
 }
 
-// True if what the caller acknowledges (or lost) must not move the window further.
+// True if what the caller acknowledges (or lost) must not move the window any further.
 bool quick_adapt(Nscc::State& s, const Nscc::Params& p, const Event& e, bool marked, double delay) {
   if (!p.quick_adapt) return false;
   bool done = false;

@@ -68,7 +68,7 @@ class Nscc {
     std::uint64_t to_ignore = 0;     // in flight then: their marks are of the past
     std::uint32_t rtt_ns = 0;        // newest sample; 0: none yet
     std::uint32_t base_rtt_ns = 0;   // the least so far, or the path's if that is less
-    bool hurrying = false;           // fast increase goes on
+    bool hurrying = false;           // fast increase continues
     bool lost = false;               // since the newest quick adapt
     bool exact = false;              // ACKs count marks: CNPs say nothing new
     bool notified = false;           // a CNP marks the next acknowledgement

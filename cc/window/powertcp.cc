@@ -38,7 +38,7 @@ constexpr Profile kPowerProfiles[] = {
 // A path that idles has no power at all; windows are bounded above anyway.
 constexpr double kLeastPower = 1e-3;
 
-// Algorithm 1, NormPower. False: this acknowledgement says nothing.
+// Algorithm 1, NormPower. False: this acknowledgement tells nothing.
 bool take_power(PowerTcp::State& s, const PowerTcp::Params& p, const Event& e) {
   double most = -1;
   double ns = 0;

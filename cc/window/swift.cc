@@ -42,7 +42,7 @@ constexpr ParamSpec kSwiftSpecs[] = {
 };
 static_assert(std::size(kSwiftSpecs) == Swift::kParams);
 
-// Packets that a rate keeps under way for a round trip.
+// Packets that a rate keeps in flight for a round trip.
 double packets_of(Rate rate, std::uint32_t rtt_ns, const Swift::Params& p) {
   return static_cast<double>(rate.bps) * rtt_ns * 1e-9 / p.packet_bits;
 }
@@ -66,7 +66,7 @@ double decrease_factor(const Swift::Params& p, double delay, double target) {
   return std::max(1 - p.decrease * (delay - target) / delay, 1 - p.max_decrease);
 }
 
-// Section 3.3: the same law for what the far host adds, against a target of its own.
+// Section 3.3: the same law for the delay of the far host, with a target of its own.
 void on_endpoint_delay(Swift::State& s, const Swift::Params& p, const Event& e) {
   if (e.rtt_ns == 0 || p.endpoint_target_ns == 0) return;
   const double delay = e.host_delay_ns;

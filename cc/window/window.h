@@ -29,7 +29,7 @@ inline WindowPath window_path(const PortFacts& facts) {
   return path;
 }
 
-// Bytes that a rate keeps under way for a round trip.
+// Bytes that a rate keeps in flight for a round trip.
 inline double bytes_of(Rate rate, std::uint32_t rtt_ns) {
   return static_cast<double>(rate.bps) * rtt_ns * 1e-9 / 8;
 }
@@ -41,7 +41,7 @@ inline Rate rate_of(double bytes, double rtt_ns, Rate link_rate) {
   return max_rate(Rate{1}, Rate{static_cast<std::uint64_t>(bps)});
 }
 
-// Where a handed-over connection begins: at the smaller of what it did and what a new one would do.
+// Where a handed-over connection begins: at the smaller of its former window and a new one's.
 inline double start_window(const Event& event, const WindowPath& path, double own, double least) {
   if (event.handover == nullptr || event.handover->rate.bps == 0) return own;
   const std::uint32_t rtt =

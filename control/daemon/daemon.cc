@@ -127,7 +127,7 @@ std::string Daemon::kill_switch() const {
 Launch Daemon::launch() const {
   const DataplaneConfig& c = setup_.config.dataplane;
   std::string program = c.program;
-  // Beside the daemon, as it is installed, or where a build tree has it.
+  // Beside the daemon, as installed, or where a build tree has it.
   for (const char* const folder : {"", "/../bin", "/../../dataplane/service"}) {
     const std::string place = setup_.program_folder + folder + "/paceline-dataplane";
     if (program.empty() && ::access(place.c_str(), X_OK) == 0) program = place;
@@ -187,8 +187,8 @@ void Daemon::say_what_is_started() const {
         "dataplane.testbed is not set in {}: no service is started here; waiting for one at {}",
         setup_.config_file, c.socket);
   } else {
-    spdlog::info("a service that answers at {} is taken as it is; else one is started from {}",
-                 c.socket, c.testbed);
+    spdlog::info("attaches to a service that answers at {}; otherwise starts one from {}", c.socket,
+                 c.testbed);
   }
 }
 
@@ -268,7 +268,7 @@ awaitable<void> Daemon::attach(Json hello) {
     }
   }
   quarantines_.begin(*sampler_);
-  if (!wrong.empty() && !stopped_) spdlog::error("no telemetry of the service: {}", wrong);
+  if (!wrong.empty() && !stopped_) spdlog::error("no telemetry from the service: {}", wrong);
   for (const std::string& note : sampler_->take_notes()) spdlog::info("{}", note);
   if (wrong.empty()) {
     spdlog::info("telemetry of {} NICs, {} series each; histories take {:.1f} MB",
@@ -517,7 +517,7 @@ void Daemon::add_endpoints() {
   Endpoint again = endpoint_of("POST", "/v1/reload", "daemon", "Read the configuration file again",
                                "config; 400 with all errors where it stays as it was");
   again.handle = [this](Request request) -> awaitable<Reply> {
-    spdlog::info("reload asked for by {}", request.caller.name);
+    spdlog::info("reload requested by {}", request.caller.name);
     co_return reload();
   };
   endpoints_.add(std::move(again));

@@ -1,6 +1,6 @@
-// pacelined itself: what belongs together is made, connected and kept going. One Asio thread; the
-// clock is read by main(). Rooms with something of their own to offer add endpoints before start()
-// and use what is here.
+// pacelined itself: makes its parts, connects them and keeps them running. One Asio thread; main()
+// reads the clock. Rooms that offer something of their own add endpoints before start() and use
+// what is here.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -44,7 +44,7 @@ struct DaemonSetup {
   int api_descriptor = -1;  // of socket activation
   std::uint64_t seed = 1;
   std::uint64_t watchdog_us = 0;
-  std::function<void()> alive;  // told while the loops go round, within the watchdog's time
+  std::function<void()> alive;  // called while the loops run, within the watchdog's time
 };
 
 class Daemon {
@@ -58,11 +58,11 @@ class Daemon {
   std::string open();
   // Begins to work; the context's run() does the rest.
   void start();
-  // Ends the loops and the API; run() returns when the last request is answered. The service goes
-  // on, unless the configuration says otherwise.
+  // Ends the loops and the API; run() returns when the last request is answered. The service
+  // continues, unless the configuration says otherwise.
   void stop();
 
-  // For the log, before stop(): a clause.
+  // For the log, before stop(): says what happens to the service.
   std::string what_becomes_of_the_service();
 
   // Reads the configuration file again: all of it takes effect, or nothing does.

@@ -21,7 +21,7 @@ constexpr auto kConnectTurn = std::chrono::milliseconds(5);
 constexpr int kConnectTurns = 400;
 constexpr double kMostSeconds = 3700;  // an hour of `paceline mesh`, and what surrounds it
 
-// It goes on until the client is stopped, whoever holds it besides.
+// It continues until the client is stopped, whoever else holds it.
 awaitable<void> keep_connected(std::shared_ptr<ControlClient> client) { co_await client->run(); }
 
 Endpoint probe_endpoint(std::string method, std::string summary, std::string answer) {
@@ -93,7 +93,7 @@ awaitable<Reply> Probes::begin(Json body) {
 }
 
 awaitable<Reply> Probes::figures() {
-  if (!client_) co_return refusal(409, {"nobody probes: POST /v1/probes comes first"});
+  if (!client_) co_return refusal(409, {"no probes are running: POST /v1/probes comes first"});
   Json members = Json::object();
   co_return co_await ask(client_, "probes", std::move(members));
 }
@@ -108,8 +108,9 @@ Reply Probes::end() {
 void Probes::stop() { end(); }
 
 void add_probe_endpoints(Endpoints& endpoints, Probes& probes) {
-  Endpoint open = probe_endpoint("POST", "Open what NICs probe and answer by",
-                                 "nics: name, address, qp_number, qkey; 409 where somebody probes");
+  Endpoint open =
+      probe_endpoint("POST", "Open what NICs probe and answer by",
+                     "nics: name, address, qp_number, qkey; 409 if probes are running already");
   open.body = {
       {"seconds", FieldType::number, true, "after so long it ends by itself", {}, 1, kMostSeconds}};
   open.handle = [&probes](Request request) -> awaitable<Reply> {

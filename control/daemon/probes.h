@@ -1,6 +1,6 @@
-// Probing between hosts, as the API asks for it: this daemon's service opens what it probes and
-// answers by, gets its peers on other hosts, and says what came of it. On a connection of its own
-// to the service: with that it ends, and it ends when its time is over.
+// Probing between hosts, on request of the API: this daemon's service opens queue pairs for probes
+// and answers, learns its peers on other hosts, and reports the results. It has a connection of its
+// own to the service: probing ends with it, or when its time is over.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -33,7 +33,7 @@ class Probes {
 
   boost::asio::io_context& context_;
   ControlSettings service_;
-  Client client_;  // null: nobody probes
+  Client client_;  // null: there is no probing
   std::string who_;
   boost::asio::steady_timer until_;
 };

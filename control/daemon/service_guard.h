@@ -1,5 +1,4 @@
-// The service's guard, as the daemon asks for it: its trips, what is latched, plug-ins in
-// quarantine.
+// The service's guard, as the daemon asks for it: its trips, latched trips, plug-ins in quarantine.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -36,7 +36,8 @@ std::vector<Verdict> diagnose(const Evidence& evidence) {
   const std::size_t before = found.size();
   find_slow_senders(evidence, explained, found);
   find_pausing_nics(evidence, explained, found);
-  // A full link loses packets. Who waits behind a pause for long takes its packets for lost.
+  // A full link loses packets. A sender that waits behind a pause for long takes its packets for
+  // lost.
   if (found.empty()) find_hash_collision(evidence, found);
   if (found.size() == before) find_lossy_link(evidence, explained, found);
   Verdicts loads;

@@ -1,7 +1,7 @@
-// Names what holds up a job or a fabric, from what its edge measures. Ranks, NICs and links are
-// compared with their peers; one that stands out by much and for long is reported. The rules run in
-// the order host, port, path, core, so that a slow GPU is never taken for the network. There may be
-// no verdict.
+// Names what holds up a job or a fabric, from measurements at its edge. Ranks, NICs and links are
+// compared with their peers; one that differs much and for long is reported. The rules run in the
+// order host, port, path, core, so that a slow GPU is never taken for the network. There may be no
+// verdict.
 #pragma once
 
 #include "control/diagnosis/evidence.h"

@@ -24,8 +24,8 @@ struct RankEvidence {
 };
 
 // How slow the messages are that a NIC sends and receives through the fabric: the median of their
-// time over the ideal, 0 without messages. The ideal time is that of all messages which shared the
-// NIC until then; of the values for a message's two NICs, the lower one counts.
+// time over the ideal time; 0 without messages. The ideal time is that of all messages that shared
+// the NIC until then. A message has two NICs: the lower of their values counts.
 struct NicPace {
   double sent = 0;
   double received = 0;
@@ -41,15 +41,15 @@ struct PartOfTime {
 struct NicWindow {
   double pausing_us = 0;                // it told its switch to pause
   std::uint64_t reclassed_packets = 0;  // data that it sent in another class than configured
-  // What it put on its wires, and for how long its transmitters were at it: bytes over time is the
+  // What it sent on its wires, and for how long its transmitters were busy: bytes over time is the
   // rate at which packets leave, whatever the load. 0: not measured.
   double sent_bytes = 0;
   double sending_us = 0;
   std::uint64_t received_bytes = 0;    // payload, each byte once
   std::uint64_t received_packets = 0;  // of data
-  std::uint64_t marked_packets = 0;    // of these, that switches had marked
-  // Sent to it and not acknowledged when the window ended. Below 0: not measured; it follows then
-  // from what all windows so far sent and received.
+  std::uint64_t marked_packets = 0;    // packets among these that switches had marked
+  // Sent to it and not acknowledged at the end of the window. Below 0: not measured; it then
+  // follows from what was sent and received in all windows so far.
   double under_way_bytes = -1;
 };
 
@@ -118,7 +118,7 @@ struct Evidence {
   // At sender * nics + receiver: the median of their messages' time over the ideal; 0 without any.
   std::vector<double> slowness;
   std::uint32_t packet_bytes = 4096;
-  bool marks = false;  // switches mark what is congested
+  bool marks = false;  // switches mark packets in long queues
   // Capacity of a leaf's links to hosts over that of its uplinks.
   double oversubscription = 0;
 };

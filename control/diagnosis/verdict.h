@@ -22,7 +22,7 @@ enum class Cause : std::uint8_t {
   bad_path,
   hash_collision,
   wrong_ecn,
-  // By design, no faults.
+  // Caused by the design, not by faults.
   incast,
   oversubscribed,
 };

@@ -1,6 +1,6 @@
 // The paired-replay design, the lowest and most powerful rung of the experiment ladder: every arm
-// replays the same arrivals (same seed, same scenario) in virtual time, so that a repetition is a
-// pair and what the arms share cancels in the difference.
+// replays the same arrivals (same seed, same scenario) in virtual time. A repetition is then a
+// pair, and what the arms share cancels in the difference.
 #pragma once
 
 #include <cstdint>

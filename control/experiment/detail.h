@@ -47,7 +47,7 @@ struct SignalSpec {
   Signal signal;
   std::string_view name;  // key in the results file
   std::string_view unit;
-  bool gauge;  // a level at a time; otherwise an amount per interval
+  bool gauge;  // a level at some time; otherwise an amount per interval
   std::string_view meaning;
 };
 const std::array<SignalSpec, kSignals>& signal_table();

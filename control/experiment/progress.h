@@ -33,9 +33,10 @@ class Progress {
   // More or fewer units run at a time from now on: a machine came, or ended.
   void set_jobs(unsigned jobs);
 
-  // A group with finished units is expected to take their mean; one without, its prior times the
-  // ratio of time to prior of the finished ones. The rest is a list schedule of the remaining units
-  // on `jobs` workers in the order given, after what the running units are expected to need still.
+  // A group with finished units is expected to take their mean; a group without, its prior times
+  // the ratio of time to prior of the finished ones. The rest is a list schedule of the remaining
+  // units on `jobs` workers in the given order, after the time that the running units are expected
+  // to need.
   ProgressEstimate estimate(double now_seconds) const;
 
  private:

@@ -1,6 +1,6 @@
-// Bounds around the ranked measures of every cell: what continuous integration holds a league to.
-// A change that is meant to move results writes them anew (`paceline league --write-bounds`), and
-// the difference is part of the change.
+// Bounds around the ranked measures of every cell; continuous integration checks a league against
+// them. A change that is meant to move results rewrites them (`paceline league --write-bounds`),
+// and the difference is part of the change.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ double tolerance_of(Measure measure);
 // JSON, one bound a line.
 std::string bounds_text(const Results& results);
 
-// Errors name file, place and what is allowed; one is bounds of another size, seed or number of
-// repetitions than the plan's.
+// Errors name file, place and what is allowed; bounds of another size, seed or number of
+// repetitions than the plan's are an error.
 config::Read<Bounds> read_bounds_file(const std::string& path, const Plan& plan);
 
 struct BoundsCheck {

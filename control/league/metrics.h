@@ -41,7 +41,7 @@ enum class Measure : std::uint8_t {
 };
 inline constexpr std::size_t kMeasures = 21;
 
-// By these three algorithms are ranked: work done, delay suffered, buffer needed.
+// The three measures that rank algorithms: work done, delay suffered, buffer needed.
 inline constexpr std::array<Measure, 3> kRanked{Measure::efficiency, Measure::slowdown_p99,
                                                 Measure::queue_max_bytes};
 
@@ -87,7 +87,7 @@ void slowdown_measures(std::span<const Message> messages, Measures& out);
 
 // Where no collective has an ideal time: the least time in which the hosts' links can carry these
 // messages, whatever the algorithm, over the time from the first start to the last completion. NaN
-// when a message did not complete.
+// if a message did not complete.
 double makespan_efficiency(std::span<const Message> messages);
 
 // The payload that the hosts' links can carry until `at`, whatever the algorithm: the lesser of

@@ -154,7 +154,7 @@ class Reader {
 
 std::string add_status(const nlohmann::json& status, std::vector<SeenNic>& nics) {
   std::size_t count = 0;
-  if (!status.is_object()) return "its status is no JSON object";
+  if (!status.is_object()) return "its status is not a JSON object";
   for (const Json& worker : status.value("workers", Json::array())) {
     for (const Json& nic : worker.value("nics", Json::array())) {
       const std::size_t at = count++;

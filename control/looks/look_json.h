@@ -1,6 +1,6 @@
-// One look at a host, as it travels: what the service's status says of each NIC, and the records of
-// its queue pairs that have sent. pacelined writes it (GET /v1/look); who compares hosts reads it,
-// from daemons and from files.
+// One look at a host, as it travels: what the service's status says about each NIC, and the records
+// of its queue pairs that have sent. pacelined writes it (GET /v1/look); commands that compare
+// hosts read it, from daemons and from files.
 #pragma once
 
 #include <array>
@@ -26,13 +26,13 @@ struct SeenHost {
   std::vector<SeenNic> nics;
 };
 
-// Completes NICs, which are in the order of the telemetry segment, by the service's status. Not
-// empty: why these two are not of one service.
+// Completes NICs, which are in the order of the telemetry segment, from the service's status.
+// Returns why the two are not of the same service, or an empty text.
 std::string add_status(const nlohmann::json& status, std::vector<SeenNic>& nics);
 
 // Queue pairs that have sent nothing are left out, and members of queue pairs that are 0.
 nlohmann::json look_json(const SeenHost& host);
-// The reverse, of whatever came. Not empty: what is wrong, and where.
+// The reverse, for any input. Returns what is wrong and where, or an empty text.
 std::string read_look(const nlohmann::json& look, SeenHost& out);
 
 // A GID as text; empty: all zero.

@@ -57,7 +57,7 @@ config::Read<config::Scenario> scenario_of(const Plan& plan, std::size_t index,
                                : config::parse_override_value(setting.word, *setting.where),
                            errors);
   }
-  // If a point replaces the kind of workload, the file's keys for the old kind are no mistake.
+  // If a point replaces the kind of workload, the file's keys for the old kind are not mistakes.
   for (const Setting& setting : settings) {
     for (const std::string_view table : {"workload", "fabric"}) {
       const std::string choice = table == "workload" ? "workload.kind" : "fabric.topology";

@@ -1,4 +1,4 @@
-// Reads a sweep file: the table [sweep], and what is left of the scenario.
+// Reads a sweep file: the table [sweep], and the rest, which is a scenario.
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ struct Range {
   bool log = false;
 };
 
-// A number with its kind; none where the text is no quantity.
+// A number with its kind; nothing if the text is not a quantity.
 std::optional<std::pair<double, Range::Kind>> quantity_of(std::string_view text) {
   const auto parsed = config::parse_override_value(text, {});
   if (parsed.type == Type::integer) {

@@ -1,5 +1,5 @@
 // The value of a parameter set, and the limits that it must keep. Goodput alone would teach a
-// search to switch congestion control off: the queue and loss limits are hard, and a candidate that
+// search to switch congestion control off, so the queue and loss limits are hard: a candidate that
 // breaks one is refused whatever it gains.
 #pragma once
 
@@ -34,7 +34,7 @@ struct Score {
 // 1 MiB), each term where it applies: the short must not wait and the long must get the bandwidth.
 double objective_of(const experiment::MetricValues& metrics);
 
-// `runs` not empty. A run that did not finish breaks a limit of its own.
+// Requires that `runs` is not empty. A run that did not finish breaks a limit of its own.
 Score score(std::span<const experiment::RunResult> runs, std::span<const Limit> limits);
 
 // a is the better candidate: feasible before infeasible, then by objective, then by excess.

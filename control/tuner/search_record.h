@@ -24,8 +24,8 @@ struct Candidate {
 std::vector<std::size_t> pareto_front(std::span<const Candidate> candidates);
 
 // Indices of the best `count` candidates within the limits, best first. The first candidate (the
-// profile that the search began with) is always among those returned, last where it is not good
-// enough to be there by itself.
+// profile that the search began with) is always included; it comes last if it is not good enough by
+// itself.
 std::vector<std::size_t> finalists(std::span<const Candidate> candidates, std::size_t count);
 
 // The best validated point; nullptr if none is within the limits.

@@ -52,7 +52,7 @@ class SearchSpace {
   // others as they started.
   std::vector<double> values_of(std::span<const double> point) const;
   const std::vector<double>& start_values() const { return start_; }
-  // Where they lie; each coordinate clipped to the box.
+  // Their position; each coordinate is clipped to the box.
   std::vector<double> start_point() const;
 
  private:

@@ -5,7 +5,7 @@
 // is good is the caller's order, so that hard limits come first: points within the limits precede
 // all others.
 //
-// Pure: the same seed and the same scores give the same proposals, whoever evaluates them.
+// Pure: the same seed and the same scores give the same proposals, wherever they are evaluated.
 #pragma once
 
 #include <cstddef>

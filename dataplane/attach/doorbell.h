@@ -20,8 +20,9 @@ struct DoorbellPage {
   alignas(kLine) std::array<std::atomic<std::uint64_t>, kDoorbellWords> words{};
 };
 
-// The program's side, any thread, after the new tail was stored (release). The first operation is
-// sequentially consistent: who looks at WorkerPage::asleep afterwards need not fence again.
+// The program's side, on any thread, after the new tail was stored (release). The first operation
+// is sequentially consistent, so a caller that reads WorkerPage::asleep afterwards needs no further
+// fence.
 inline void ring(DoorbellPage& page, std::uint32_t bell) {
   const std::uint32_t word = bell / 64 % kDoorbellWords;
   const std::uint64_t before =
@@ -48,8 +49,8 @@ bool take_rung(DoorbellPage& page, Visit&& visit) {
 
 // State that a worker publishes to all its sessions; sealed so that only the service writes it.
 struct WorkerPage {
-  // The worker sleeps, or is about to look once more and then sleep: whoever brings work writes to
-  // the session's wake descriptor (an eventfd).
+  // The worker sleeps, or is about to look once more and then sleep: a thread that brings work
+  // writes to the session's wake descriptor (an eventfd).
   alignas(kLine) std::atomic<std::uint32_t> asleep{0};
   alignas(kLine) std::atomic<std::uint64_t> turns{0};  // a sign of life
 };

@@ -1,5 +1,5 @@
-// Whether there is hardly a processor to spare for spinning: two programs that wait for one another
-// and the worker between them want three. What the calling thread may run on counts.
+// Whether there are too few processors for spinning: two programs that wait for one another, with
+// the worker between them, need three. Counts the processors that the calling thread may run on.
 #pragma once
 
 #include <sched.h>

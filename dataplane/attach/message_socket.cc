@@ -133,7 +133,7 @@ Descriptor connect_socket(const std::string& path, timeval patience) {
   if (!name) return {};
   Descriptor fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd) return fd;
-  // A Unix socket waits that long for room in the queue of who listens.
+  // How long a Unix socket waits for room in the listener's queue.
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   int result = 0;
   do {
@@ -158,7 +158,7 @@ Descriptor listen_socket(const std::string& path, unsigned mode) {
       errno = EADDRINUSE;
       return {};
     }
-    // No service answers: the file is left from a service that was killed.
+    // No service answers: a service that was killed has left the file.
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
   }

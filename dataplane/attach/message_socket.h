@@ -1,6 +1,6 @@
-// Messages of the attach protocol over a Unix socket of type SEQPACKET: each whole, with the file
-// descriptors that belong to it. What is received is as untrusted as any packet; this only sees to
-// it that nothing is cut off unnoticed and no descriptor is leaked.
+// Messages of the attach protocol over a Unix socket of type SEQPACKET: each as a whole, with its
+// file descriptors. What is received is as untrusted as any packet; this code only ensures that
+// nothing is cut off unnoticed and no descriptor is leaked.
 #pragma once
 
 #include <sys/time.h>
@@ -23,10 +23,10 @@ struct Message {
   // The process that sent it, as the kernel says (SO_PASSCRED); 0: the socket does not ask for it.
   int sender = 0;
 
-  // The body as a T: bytes it does not have are zero, bytes beyond are left (beyond()).
+  // The body as a T: missing bytes are zero, bytes beyond T are ignored (see beyond()).
   template <class T>
   T as() const;
-  // The body behind a T.
+  // The part of the body behind a T.
   template <class T>
   std::span<const std::byte> beyond() const {
     return body.size() <= sizeof(T) ? std::span<const std::byte>{}
@@ -54,11 +54,11 @@ Transfer receive_message(int socket, Message& out);
 inline constexpr timeval kConnectPatience{5, 0};
 inline constexpr timeval kNoPatience{0, 1};  // the kernel makes it a tick; 0 would be for ever
 
-// A connected socket; an invalid descriptor with errno. Paths longer than sockaddr_un holds:
-// ENAMETOOLONG. Somebody listens and accepts nobody, and no more may wait: ETIMEDOUT after the
-// patience. A path that begins with '@' is in the abstract namespace.
+// A connected socket, or an invalid descriptor with errno. A path longer than sockaddr_un holds
+// gives ENAMETOOLONG. A server that listens but does not accept, and whose queue is full, gives
+// ETIMEDOUT after the patience. A path that begins with '@' is in the abstract namespace.
 Descriptor connect_socket(const std::string& path, timeval patience = kConnectPatience);
-// A listening, non-blocking socket in place of a stale one of that name; EADDRINUSE when somebody
+// A listening, non-blocking socket, in place of a stale one of that name; EADDRINUSE if a server
 // listens there. `mode`: permissions of its file.
 Descriptor listen_socket(const std::string& path, unsigned mode);
 

@@ -2,13 +2,14 @@
 // One request, one reply, in turn, each one packet: a header and the body that its operation has.
 // File descriptors travel beside the bytes (SCM_RIGHTS), in the order that the body says.
 //
-// A connection is a session: one opened device (ibv_context) of one NIC instance. It ends with the
-// connection, and everything it had ends with it. Handles are the service's, per session and kind,
-// and never 0. Everything is checked; a request that makes no sense gets EPROTO and the connection
-// is closed, one that is refused gets its errno and changes nothing.
+// A connection is a session: one opened device (ibv_context) of one NIC instance. Everything in the
+// session ends with the connection. Handles belong to the service, per session and kind, and are
+// never 0. Everything is checked. A request that makes no sense gets EPROTO, and the connection is
+// closed; a request that is refused gets its errno and changes nothing.
 //
 // Numbers are in the machine's byte order. A new minor version appends fields to the end of bodies
-// (who gets less takes zeroes, who gets more ignores the rest); a major one may change everything.
+// (a receiver of a shorter body assumes zeroes, of a longer one ignores the rest); a major version
+// may change everything.
 #pragma once
 
 #include <array>
@@ -82,7 +83,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-// Why, for the log of the library: text with a closing zero.
+// The reason, for the library's log: text with a closing zero.
 struct Complaint {
   std::array<char, 256> text{};
 };
@@ -96,7 +97,7 @@ struct HandleBody {  // of requests that name an object, and of replies that mad
 struct HelloRequest {
   std::uint16_t minor = kMinor;
   std::uint16_t reserved = 0;
-  std::uint32_t pid = 0;  // as the program sees itself; the service goes by the peer's credentials
+  std::uint32_t pid = 0;  // as the program sees itself; the service uses the peer's credentials
   std::array<char, kNameBytes> program{};
 };
 struct HelloReply {
@@ -156,8 +157,8 @@ struct CounterList {  // `count` PortCounters follow
   std::uint32_t reserved = 0;
 };
 
-// status replies a text of at most kMaxStatusBody bytes as its body; a longer one as descriptor 0,
-// a sealed memfd of its size, with an empty body. docs/service.md says what is in it.
+// The body of a status reply is a text of at most kMaxStatusBody bytes. A longer text comes as
+// descriptor 0, a sealed memfd of its size, with an empty body. docs/service.md describes the text.
 inline constexpr std::size_t kMaxStatusBody = 60U << 10U;
 
 struct OpenRequest {
@@ -218,8 +219,8 @@ struct RegisterReply {
   std::uint32_t reserved = 0;
 };
 
-// A window is bound by a request of a send queue (SendOpcode::bind_window). It counts as a region,
-// and one that windows are bound to is neither deregistered nor changed: EBUSY.
+// A request of a send queue (SendOpcode::bind_window) binds a window. A window counts as a region.
+// A region with bound windows can be neither deregistered nor changed: EBUSY.
 struct AllocateWindowRequest {
   std::uint32_t pd = 0;
   std::uint32_t type = 0;  // numbers of enum ibv_mw_type
@@ -239,7 +240,7 @@ struct CreateCqRequest {
   std::uint64_t cookie = 0;
 };
 // Descriptor 0: memory of CompletionQueueShape{slots}. resize_cq: a new one; the entries that wait
-// are in it, its indices go on.
+// are in it, its indices continue.
 struct CqReply {
   std::uint32_t handle = 0;
   std::uint32_t slots = 0;
@@ -255,7 +256,7 @@ struct CreateSrqRequest {
   std::uint32_t requests = 0;
   std::uint32_t segments = 0;
   std::uint32_t limit = 0;
-  // Of XRC: its messages complete to `cq`, and SrqReply::number is what peers name it by.
+  // XRC only: its messages complete to `cq`, and peers name it by SrqReply::number.
   std::uint32_t domain = 0;  // 0: queue pairs of the session share it
   std::uint32_t cq = 0;
 };
@@ -270,8 +271,8 @@ struct SrqReply {
   std::uint32_t limit = 0;
   std::uint32_t number = 0;
 };
-// With IBV_SRQ_MAX_WR the reply is an SrqReply, with new memory as descriptor 0; its indices go on,
-// and nothing that was posted is in it.
+// With IBV_SRQ_MAX_WR the reply is an SrqReply, with new memory as descriptor 0. Its indices
+// continue, and it holds nothing that was posted before.
 struct ModifySrqRequest {
   std::uint32_t handle = 0;
   std::uint32_t change = 0;  // numbers of enum ibv_srq_attr_mask
@@ -281,7 +282,7 @@ struct ModifySrqRequest {
 
 // --- XRC domains ---
 namespace domain_flag {
-inline constexpr std::uint32_t file = 1U << 0;       // it is that of a file: of all of this user
+inline constexpr std::uint32_t file = 1U << 0;       // it is a file's, for all of this user
                                                      // who open it on this NIC
 inline constexpr std::uint32_t create = 1U << 1;     // if there is none
 inline constexpr std::uint32_t exclusive = 1U << 2;  // only if there is none
@@ -314,7 +315,7 @@ struct CreateQpRequest {
   std::uint32_t inline_bytes = 0;
   PairType type = PairType::rc;
   std::uint8_t reserved[3] = {};
-  std::uint32_t domain = 0;  // xrc_receive, which has nothing else of these
+  std::uint32_t domain = 0;  // xrc_receive, which uses no other of these fields
 };
 struct OpenQpRequest {  // a queue pair of type xrc_receive that has been made in the domain
   std::uint32_t domain = 0;
@@ -356,7 +357,8 @@ struct AddressVector {
 };
 static_assert(sizeof(AddressVector) == 32);
 
-// As in ibv_qp_attr, with its mask; query_qp tells all. Numbers of the verbs enums.
+// As in ibv_qp_attr, with its mask; query_qp returns all values. Numbers are those of the verbs
+// enums.
 struct QpValues {
   std::uint32_t handle = 0;
   std::uint32_t mask = 0;  // enum ibv_qp_attr_mask
@@ -415,11 +417,12 @@ struct CmRequest {
   std::uint32_t command = 0;  // RDMA_USER_CM_CMD_*
   std::uint32_t body_bytes = 0;
   std::uint32_t option_bytes = 0;
-  std::uint32_t room = 0;           // for the response
-  std::uint32_t other_channel = 0;  // MIGRATE_ID: whose descriptor the command names; 0: nobody's
+  std::uint32_t room = 0;  // for the response
+  // MIGRATE_ID: the channel whose descriptor the command names; 0: none.
+  std::uint32_t other_channel = 0;
 };
-// Followed by the response. What the command itself is refused with is here, not in the header, so
-// that it may come with `drained`: the byte must be taken out of the channel, or out of the other.
+// Followed by the response. The error of the command itself is here, not in the header, so that it
+// may come with `drained`: the byte must be read from this channel, or from the other.
 struct CmReply {
   std::int32_t error = 0;
   std::uint8_t drained = 0;

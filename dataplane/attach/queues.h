@@ -2,8 +2,9 @@
 // completion queue. The service makes, seals and hands out one memory object for each. Both sides
 // run on the same machine, so numbers are in its byte order.
 //
-// Neither side trusts what the other wrote. The service copies a slot, then checks the copy, then
-// uses it. A program that corrupts an index loses its own requests and harms no other program.
+// Neither side trusts what the other wrote. The service copies a slot, checks the copy, and then
+// uses the copy. A program that corrupts an index loses its own requests and harms no other
+// program.
 //
 // Indices only count up (modulo 2^32); a slot is index % slots, and slots is a power of two.
 // Each index has one writer and a cache line of its own.
@@ -46,9 +47,9 @@ enum class SendOpcode : std::uint8_t {
   fetch_add,
   compare_swap,
   local_invalidate,  // of a region: done by the service when its turn comes, no packet
-  // Likewise. remote_key: the key that the window gets, of which the upper 24 bits name it;
-  // address_handle: key of the region; remote_address, compare_add: where in it and how many bytes;
-  // swap: rights, of region_access.
+  // Likewise. remote_key: the new key of the window, whose upper 24 bits name it; address_handle:
+  // the key of the region; remote_address, compare_add: the position in it and the number of bytes;
+  // swap: the rights, of region_access.
   bind_window,
 };
 
@@ -89,8 +90,8 @@ struct ReceiveSlot {
 };
 static_assert(sizeof(ReceiveSlot) == 16);
 
-// Memory of one work queue: this header, and the slots right behind it. For a queue pair the send
-// queue comes first and the receive queue, if it has one of its own, at
+// The memory of one work queue: this header, with the slots right behind it. For a queue pair, the
+// send queue comes first; the receive queue, if it has one of its own, is at
 // CreateQpReply::receive_offset.
 struct WorkQueueHeader {
   SharedIndex tail;  // the program's: one past the newest request
@@ -122,7 +123,7 @@ constexpr std::uint32_t line_multiple(std::uint32_t bytes) {
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
-// `requests` >= 1; `segments` >= 1 and `inline_bytes` of a request at most.
+// Requires `requests` >= 1. `segments` >= 1 and `inline_bytes` are the most of a request.
 constexpr WorkQueueShape send_queue_shape(std::uint32_t requests, std::uint32_t segments,
                                           std::uint32_t inline_bytes) {
   const std::uint32_t list = segments * static_cast<std::uint32_t>(sizeof(SharedSegment));
@@ -154,7 +155,7 @@ inline constexpr std::uint8_t immediate = 1U << 0;
 inline constexpr std::uint8_t invalidated = 1U << 1;  // `immediate` is the key that was revoked
 inline constexpr std::uint8_t grh = 1U << 2;
 inline constexpr std::uint8_t solicited = 1U << 3;
-// Of a shared receive queue of XRC: the queue pair need not be the program's.
+// The receive came from a shared XRC queue: the queue pair need not be the program's.
 inline constexpr std::uint8_t from_domain = 1U << 4;
 // The program's, in its own copy of the ring: the queue pair was destroyed, skip it.
 inline constexpr std::uint8_t dropped = 1U << 7;
@@ -198,9 +199,9 @@ struct CompletionEntry {
 static_assert(sizeof(CompletionEntry) == 64 && std::is_trivially_copyable_v<CompletionEntry>);
 
 // How to notify of the next entry: bits of CompletionQueueHeader::wanted. The program sets them,
-// then reads the tail once more. The service, after it has moved the tail, takes the bits out
-// (exchange) and notifies. Both put a sequentially consistent fence between their write and their
-// read, so that at least one of them sees the other's write.
+// then reads the tail once more. After moving the tail, the service takes the bits out (exchange)
+// and notifies. Both put a sequentially consistent fence between their write and their read, so
+// that at least one of them sees the other's write.
 namespace completion_wanted {
 inline constexpr std::uint32_t event = 1U << 0;      // any entry: write to the channel
 inline constexpr std::uint32_t solicited = 1U << 1;  // a solicited or failed one
@@ -231,7 +232,7 @@ struct AsyncNotice {
   std::uint32_t event = 0;   // numbers of enum ibv_event_type
   std::uint32_t handle = 0;  // queue pair, completion queue or shared receive queue; port number
 };
-// Both are written whole or not at all (pipes, at most PIPE_BUF bytes). The end of file means that
+// Both are written as a whole or not at all (pipes, at most PIPE_BUF bytes). End of file means that
 // the service is gone.
 
 }  // namespace paceline::attach

@@ -1,5 +1,4 @@
-// Where a service and its programs meet when nobody says otherwise. The environment is read by
-// whoever calls.
+// Where a service and its programs meet by default. The caller reads the environment.
 #pragma once
 
 #include <sys/stat.h>
@@ -20,7 +19,7 @@ inline std::string runtime_folder(const char* xdg_runtime_dir, unsigned user) {
   return user == 0 ? kSystemFolder : "/tmp/paceline-" + std::to_string(user);
 }
 
-// False: somebody else made it first, as anybody may in /tmp, or it is not there.
+// False: another user made it first, as anybody may in /tmp, or it does not exist.
 inline bool is_folder_of(const std::string& folder, unsigned user) {
   struct stat facts {};
   return ::lstat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == user;

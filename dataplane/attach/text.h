@@ -1,4 +1,5 @@
-// Names in messages: characters of fixed room, with a closing zero where the sender kept to it.
+// Names in messages: characters of fixed room, with a closing zero if the sender followed the
+// rules.
 #pragma once
 
 #include <cstring>

@@ -1,10 +1,10 @@
-// Whether a thread that waits should yield the processor (sched_yield). Between partners that
-// answer within microseconds it should: each runs as soon as the other waits, without a sleep and a
-// wake-up call. Beside a job that has much to do it should not: the kernel lets that job run for
-// milliseconds, and counts the yield against the thread. How long a yield took tells which of the
-// two it is. After a long one the thread does not yield for a while, longer each time.
+// Whether a waiting thread should yield the processor (sched_yield). It should if its partners
+// answer within microseconds: each then runs as soon as the other waits, without a sleep and a
+// wake-up call. It should not beside a job that has much to do: the kernel lets that job run for
+// milliseconds, and counts the yield against the thread. The duration of a yield tells the two
+// cases apart. After a long one the thread does not yield for a while, longer each time.
 //
-// Pure: times are the caller's, in nanoseconds of one clock. One thread.
+// Pure: the caller gives the times, in nanoseconds of one clock. One thread.
 #pragma once
 
 #include <algorithm>

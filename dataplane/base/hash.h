@@ -1,6 +1,7 @@
-// A streaming 64-bit hash of content: equal results, equal hash. It goes into results files, so its
-// value is fixed for good: FNV-1a (Fowler, Noll and Vo; RFC 9923), which anyone can recompute with
-// a few lines. Not for hash tables and no protection against an adversary.
+// A streaming 64-bit hash of content: equal results have equal hashes. It goes into results files,
+// so its value is fixed for good: FNV-1a (Fowler, Noll and Vo; RFC 9923), which anyone can
+// recompute with a few lines. It is not meant for hash tables and does not protect against an
+// adversary.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Brings a cache line near before it is needed. A statement of its own for the compiler: GCC 12
-// removes calls of functions that do nothing but __builtin_prefetch.
+// Loads a cache line before it is needed. A separate statement for the compiler: GCC 12 removes
+// calls of functions that do nothing but __builtin_prefetch.
 #pragma once
 
 namespace paceline {

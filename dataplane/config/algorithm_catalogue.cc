@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostParamsTold = 256;
 constexpr std::size_t kMostProfilesTold = 256;
 
-// Members of one object; any that is not what it should be is found out by wrong().
+// Members of one object. wrong() reports any that is not what it should be.
 class ToldMembers {
  public:
   explicit ToldMembers(const Json& object) : object_(object) {}

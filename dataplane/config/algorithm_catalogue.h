@@ -1,6 +1,6 @@
 // Tables of algorithms, without their code: the built-in ones, and plug-ins as described by the
 // process that has loaded them. Algorithms of a catalogue can be named, checked, shown and
-// journalled; another process runs them. Not for several threads.
+// journalled; another process runs them. Not thread-safe.
 #pragma once
 
 #include <deque>
@@ -31,14 +31,14 @@ class AlgorithmCatalogue {
   AlgorithmCatalogue();
   AlgorithmCatalogue(const AlgorithmCatalogue&) = delete;
   AlgorithmCatalogue& operator=(const AlgorithmCatalogue&) = delete;
-  // Nothing but the built-in ones.
+  // The catalogue with only the built-in algorithms.
   static const AlgorithmCatalogue& built_in();
 
   static constexpr std::size_t kMostAlgorithms = 128;
 
-  // The table of a plug-in: algorithm_json with a member `plugin` (origin_json), and perhaps
-  // `asked`, another way to its file. One of that name takes the place of the one before; what
-  // that one points at stays readable. Returns an error, or an empty text.
+  // Adds the table of a plug-in: algorithm_json with a member `plugin` (origin_json), and perhaps
+  // `asked`, another path to its file. It replaces an earlier table of that name, whose data stays
+  // readable. Returns an error, or an empty text.
   std::string add(const nlohmann::json& table);
 
   // In the order in which they came. None ever moves.
@@ -49,7 +49,7 @@ class AlgorithmCatalogue {
   const cc::AlgorithmInfo* find(std::string_view name) const;
   // The origin of a plug-in; nullptr for other algorithms.
   const PluginOrigin* origin(std::string_view name) const;
-  // The plug-in whose file is called so, in the words of ReaderOptions::load_plugin.
+  // The plug-in whose file has this path, in the form of ReaderOptions::load_plugin.
   cc::Registered at(const std::string& path) const;
   // The table of an algorithm, as add() takes it; null: there is none.
   nlohmann::json table(std::string_view name) const;

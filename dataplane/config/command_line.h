@@ -1,6 +1,6 @@
-// Reads the command line of a program, and says what is wrong with it before anything acts on it.
-// CLI11 takes -1 for 18446744073709551615 and 010 for 8, and says of `--sed 3 FILE` that FILE is
-// one too many.
+// Reads the command line of a program, and reports what is wrong with it before anything acts on
+// it. CLI11 alone takes -1 for 18446744073709551615 and 010 for 8, and says about `--sed 3 FILE`
+// that FILE is one argument too many.
 #pragma once
 
 #include <optional>
@@ -24,8 +24,9 @@ struct CommandLineFault {
 CommandLineFault find_fault(CLI::App& app, std::span<char* const> arguments,
                             std::string_view program);
 
-// Reads the arguments and runs the callbacks of commands; throws what these throw. Nothing: go on.
-// Else the exit status: 0 after --help or --version, kBadCommandLine after a message on stderr.
+// Reads the arguments and runs the callbacks of commands; throws what these throw. Returns nothing
+// if the program should continue, else the exit status: 0 after --help or --version,
+// kBadCommandLine after a message on stderr.
 std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
                                      std::string_view program);
 

@@ -20,7 +20,7 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .most = 100,
      .usual = 1.5,
      .severity = "times as long to compute",
-     .meaning = "What the rank of a job begins to compute takes longer.",
+     .meaning = "The computing of a job's rank takes longer.",
      .not_on_testbeds = "ranks are programs there; `paceline job run` slows one"},
     {.kind = FaultKind::slow_nic,
      .name = "slow_nic",
@@ -30,7 +30,7 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .usual = 2,
      .severity = "times as slow",
      .meaning = "The NIC's ports send and receive at a part of their rate, as after a bad "
-                "agreement on speed. Nobody is paused."},
+                "agreement on speed. No sender is paused."},
     {.kind = FaultKind::pcie_limit,
      .name = "pcie_limit",
      .target = FaultTarget::nic,
@@ -134,7 +134,7 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .most = 1e9,
      .usual = 1000,
      .severity = "microseconds by which it is ahead from then on",
-     .meaning = "Somebody sets the clock of the NIC's host. In scenarios with `[probing]`.",
+     .meaning = "The clock of the NIC's host is set. In scenarios with `[probing]`.",
      .of_clock = true},
     {.kind = FaultKind::clock_drift,
      .name = "clock_drift",
@@ -143,7 +143,7 @@ constexpr auto kKinds = std::to_array<FaultKindInfo>({
      .most = 500,
      .usual = 50,
      .severity = "parts per million by which it runs faster",
-     .meaning = "The clock of the NIC's host runs away. In scenarios with `[probing]`.",
+     .meaning = "The clock of the NIC's host drifts. In scenarios with `[probing]`.",
      .of_clock = true},
 });
 
@@ -154,7 +154,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
-// What is done every `usual` on links of this rate or more.
+// The action that is repeated every `usual` on links of this rate or more.
 constexpr Rate kFull = rate_from_gbps(10);
 
 Picos stretched(Picos usual, Rate link) {

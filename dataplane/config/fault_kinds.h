@@ -1,5 +1,6 @@
-// The kinds of fault that a scenario can have, [[fault]], and a running testbed, `paceline testbed
-// fault`: what each is given, what its severity means, and what `paceline faults list` says of it.
+// The kinds of fault that a scenario ([[fault]]) and a running testbed (`paceline testbed fault`)
+// can have: what each needs, what its severity means, and what `paceline faults list` prints about
+// it.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ namespace paceline::config {
 
 struct FabricConfig;
 
-// How often a NIC that takes data slowly looks at what waits, and a storm begins anew: every 5 us,
-// every 100 us, and less often where a link is slower than 10 Gb/s.
+// How often a slow NIC looks at waiting data, and how often a storm sends its pause again: every 5
+// us and every 100 us, and less often where a link is slower than 10 Gb/s.
 Picos intake_every(Rate link);
 Picos storm_every(Rate link);
 
@@ -75,8 +76,8 @@ std::string_view target_text(FaultTarget target);
 
 // What is wrong with a severity; empty: nothing.
 std::string severity_error(const FaultKindInfo& kind, double severity);
-// What a kind needs and this fabric does not have; empty: nothing. `one_path`: all packets of a
-// connection take one.
+// What a kind needs and this fabric lacks; empty: nothing. `one_path`: all packets of a connection
+// take the same path.
 std::string_view lacking(const FaultKindInfo& kind, const FabricConfig& fabric, bool one_path);
 
 // The reason why a kind cannot have these links as its target, or an empty text. `of_host`: the

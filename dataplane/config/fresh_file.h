@@ -5,8 +5,8 @@
 
 namespace paceline::config {
 
-// An empty file in place of whatever has that name: where somebody has put a link or a pipe there,
-// it is not followed. 0 or an errno.
+// Creates an empty file in place of whatever has that name. If another user has put a link or a
+// pipe there, it is not followed. 0 or an errno.
 int make_fresh_file(const std::string& path, unsigned mode = 0666);
 
 }  // namespace paceline::config

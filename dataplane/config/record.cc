@@ -35,7 +35,7 @@ std::string member_of(const std::string& path, std::string_view name) {
 bool is_text(const RecordField& field, const Json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
-  // A NUL would end the text for whoever hands it on.
+  // A NUL would end the text for code that passes it on as a C string.
   if (text.find('\0') != std::string::npos || !is_choice(field, text)) return false;
   return in_range(field, static_cast<double>(text.size()));
 }

@@ -1,7 +1,7 @@
 // Members of a JSON record, as a table: name, type, range and meaning of each. Requests to the
 // daemon's API and to the service are checked against such tables, and the reference of the API is
-// made from them. Each error names the path, the value and what is allowed; all errors are found at
-// once.
+// made from them. Each error names the path, the value and what is allowed; all errors are reported
+// at once.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RecordField {
   bool required = false;
   std::string meaning{};
   std::vector<std::string> one_of{};  // of a text; empty: any
-  // Where most > least: of numbers; of a text its length; of a list how many.
+  // Where most > least: the range of a number, of a text's length, or of a list's size.
   double least = 0;
   double most = 0;
   // For an object its members, or one without a name for members of any name; for a list one field,

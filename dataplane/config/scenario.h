@@ -42,7 +42,7 @@ struct CreditConfig {              // with flow_control = "credit"
 struct TrimConfig {
   bool enabled = false;
   std::uint64_t threshold_bytes = 64'000;  // queue above which packets lose their payload
-  std::uint32_t to_class = 7;              // where what is left of them goes on
+  std::uint32_t to_class = 7;              // the class in which the rest of them continues
 };
 
 struct NoticeConfig {  // switches notify sources
@@ -122,7 +122,7 @@ struct FabricConfig {
 struct EventConfig {
   Picos at{0};
   std::string link;                  // as written; see link_group.h
-  std::vector<std::uint32_t> links;  // which ones that are
+  std::vector<std::uint32_t> links;  // the links that this names
   std::string action;      // "down" | "up" | "rate" | "delay" | "loss" | "corrupt" | "duplicate" |
                            // "reorder"
   Rate rate{};             // for "rate"
@@ -137,7 +137,7 @@ struct FaultConfig {
   std::string kind;
   std::string target;                // as written
   std::uint32_t rank = 0;            // of a kind that has a rank as its target
-  std::vector<std::uint32_t> links;  // of the other kinds: which ones that are
+  std::vector<std::uint32_t> links;  // other kinds: the links that this names
   Picos at{0};
   Picos lasts = kNever;            // kNever: to the end
   double severity = 0;             // as given, or the kind's usual one; 0: the kind has none
@@ -154,7 +154,7 @@ struct ProbingConfig {
   double share = 0.01;  // of a link, for probes and answers
   std::uint32_t paths = 1;
   Picos clock_offset{0};       // clocks begin up to so far off,
-  double clock_drift_ppm = 0;  // and run up to so much too fast or too slow
+  double clock_drift_ppm = 0;  // and run at most this much too fast or too slow
 };
 
 struct TransportConfig {
@@ -219,7 +219,7 @@ struct TrainingConfig {
   std::uint32_t pp = 1;
   std::uint32_t ep = 1;
   std::uint32_t virtual_stages = 1;
-  // What is sent
+  // What is sent.
   std::uint32_t zero = 0;
   bool sequence_parallel = false;
   bool gather_again = false;  // sequence_parallel: inputs, in the backward pass
@@ -269,7 +269,7 @@ struct JobConfig {
   std::string schedule_file;            // an algorithm in MSCCL XML, for its operation and ranks
   std::uint32_t chunk_bytes = 1 << 20;  // the largest message of a collective
   std::uint32_t channels = 1;
-  std::uint32_t window = 8;       // parts of a channel that a rank has under way
+  std::uint32_t window = 8;       // parts of a channel that a rank has in flight
   std::uint32_t queue_pairs = 1;  // of a pair of ranks, for each channel
   bool clear_to_send = false;
   Picos step_overhead{0};         // before each message of a collective

@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4), for names of contents: of schedules that are registered, of plug-ins that
-// are loaded. By OpenSSL; throws std::runtime_error where that has none.
+// SHA-256 (FIPS 180-4), to name contents: registered schedules, loaded plug-ins. Uses OpenSSL;
+// throws std::runtime_error if OpenSSL lacks it.
 #pragma once
 
 #include <string>

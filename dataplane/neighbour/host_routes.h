@@ -1,5 +1,5 @@
-// Which addresses are ours, and who is the next hop towards another: on the link when one of our
-// prefixes covers it, else the gateway of its family.
+// Which addresses are ours, and which is the next hop to another address: the address itself if one
+// of our prefixes covers it, else the gateway of its family.
 #pragma once
 
 #include <array>
@@ -27,16 +27,16 @@ class HostRoutes {
     }
     return kNotOwn;
   }
-  // The own address in whose solicited-node group this is; kNotOwn.
+  // Our own address whose solicited-node group this is, or kNotOwn.
   std::uint8_t own_group_index(const wire::IpAddress& group) const;
   bool on_link(const wire::IpAddress& address) const;
 
   enum class Hop : std::uint8_t { found, own, not_unicast, no_route };
-  // On Hop::found, `hop` is who is to be resolved: the destination itself or its gateway.
+  // For Hop::found, `hop` is the address to resolve: the destination itself or its gateway.
   Hop next_hop(const wire::IpAddress& destination, wire::IpAddress& hop) const;
 
-  // The own address to ask for `hop` with: `source` if it is ours (RFC 4861, 7.2.2), else one in
-  // the same prefix, else one of the family; kNotOwn when there is none of the family.
+  // Our own address to use when asking for `hop`: `source` if it is ours (RFC 4861, 7.2.2), else
+  // one in the same prefix, else one of the family; kNotOwn when the family has none.
   std::uint8_t asks_as(const wire::IpAddress& source, const wire::IpAddress& hop) const;
 
   std::uint8_t size() const { return count_; }

@@ -13,8 +13,8 @@ using wire::MacAddress;
 using wire::NdKind;
 using wire::NdMessage;
 
-// The received frame becomes one that we send: what ports and engines cache of it is void. Without
-// a base transport header there is no ICRC behind it.
+// The received frame becomes a frame that we send: fields that ports and engines cached for it are
+// void. Without a base transport header there is no ICRC behind it.
 void reset_fields(Packet& packet, std::uint8_t traffic_class) {
   packet.flags = 0;
   packet.bth_offset = 0;
@@ -55,7 +55,7 @@ HostStack::Result HostStack::refuse(HostError reason) {
   return {Verdict::refused};
 }
 
-// False: not for us, and counted. What is left has no tag.
+// False: the frame is not for us, and was counted. A frame that passes has no tag any more.
 bool HostStack::take_tag(Packet& packet) {
   wire::EthernetHeader header;
   if (const HostError e = parse_ethernet(packet.header_view(), header); e != HostError::ok) {
@@ -175,8 +175,8 @@ HostStack::Result HostStack::receive_arp(Picos now, Packet& packet) {
   return result;
 }
 
-// Somebody else says that it has our address. RFC 5227, 2.4 (b): one announcement, unless there was
-// a conflict only just before; then two hosts would shout at each other for ever.
+// Another host claims our address. RFC 5227, 2.4 (b): send one announcement, unless there was a
+// conflict only just before; otherwise the two hosts would announce against each other for ever.
 HostStack::Result HostStack::conflict(Picos now, std::uint8_t own, Packet& packet) {
   ++counters_.conflicts;
   const bool defend = now >= may_defend_at_[own];
@@ -227,7 +227,8 @@ HostStack::Result HostStack::receive_solicitation(Picos now, const NdMessage& m,
   NdMessage reply;
   reply.kind = NdKind::advertisement;
   reply.source = m.target;
-  // RFC 4861, 7.2.4: to all nodes when nobody can be addressed, and then not solicited.
+  // RFC 4861, 7.2.4: if nobody can be addressed, the answer goes to all nodes, and is not
+  // solicited.
   reply.destination = duplicate_check ? wire::all_nodes_group() : m.source;
   reply.target = m.target;
   reply.solicited = !duplicate_check;
@@ -260,12 +261,12 @@ bool HostStack::echo_allowed(Picos now) {
 HostStack::Result HostStack::receive_echo(Picos now, Packet& packet, bool ipv6) {
   const auto ip = packet.header_view().subspan(kEthernetBytes);
   wire::EchoMessage m;
-  // Elided bytes have no sum.
+  // A checksum over elided bytes is not possible.
   if (packet.payload_kind == PayloadKind::elided) return refuse(HostError::icmp_checksum);
   if (const HostError e = parse_echo(ip, packet.payload_view(), ipv6, m); e != HostError::ok) {
     return refuse(e);
   }
-  // A group is not one host; many would answer (RFC 1122, 3.2.2.6 allows silence).
+  // An echo to a group is not answered: many hosts would answer (RFC 1122, 3.2.2.6 allows silence).
   if (routes_.own_index(m.ip.destination) == HostRoutes::kNotOwn ||
       MacAddress::load(packet.header.data()) != mac_) {
     ++counters_.other_address;
@@ -290,7 +291,7 @@ HostStack::Result HostStack::receive_echo(Picos now, Packet& packet, bool ipv6) 
   reset_fields(packet, traffic_class);
   store_ethernet(packet.header.data(), to, mac_, std::nullopt,
                  ipv6 ? wire::kEtherTypeIpv6 : wire::kEtherTypeIpv4);
-  // Ethernet's padding goes.
+  // The answer leaves out Ethernet's padding.
   const std::size_t frame = kEthernetBytes + m.ip.datagram_bytes;
   std::size_t headers = std::min<std::size_t>(frame, packet.header_bytes);
   packet.payload_bytes = static_cast<std::uint16_t>(frame - headers);

@@ -42,14 +42,14 @@ struct HostCounters {
   std::uint64_t nd_advertisements = 0;
   std::uint64_t nd_answers = 0;
   std::uint64_t duplicates_denied =
-      0;                        // somebody asked whether our address is free (ARP probe, DAD)
-  std::uint64_t conflicts = 0;  // somebody else uses our address
+      0;                        // another host asked whether our address is free (ARP probe, DAD)
+  std::uint64_t conflicts = 0;  // another host uses our address
   std::uint64_t defences = 0;   // conflicts answered with an announcement
   std::uint64_t echo_requests = 0;
   std::uint64_t echo_answers = 0;
   std::uint64_t echo_limited = 0;    // more than echo_per_second
   std::uint64_t echo_unwanted = 0;   // answer_echo is off
-  std::uint64_t echo_replies = 0;    // received; nobody asked
+  std::uint64_t echo_replies = 0;    // received; not requested
   wire::HostErrorCounters errors{};  // refused, by reason
 };
 
@@ -66,7 +66,7 @@ class HostStack {
   };
   struct Result {
     Verdict verdict = Verdict::taken;
-    // A neighbour whose address is known now and was not before, or NeighbourTable::kNone.
+    // A neighbour whose address has just become known, or NeighbourTable::kNone.
     std::uint32_t resolved = NeighbourTable::kNone;
   };
   Result receive(Picos now, Packet& packet) {
@@ -84,7 +84,7 @@ class HostStack {
   // address.
   void build_announcement(std::uint8_t own, Packet& packet) const;
 
-  // All own addresses are to be announced at this time, config.announcements times altogether.
+  // Announces all own addresses from this time on, config.announcements times altogether.
   void announce(Picos now);
   Picos next_announcement() const { return next_announcement_; }
   // The announcements of next_announcement() are being made.

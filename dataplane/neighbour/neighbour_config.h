@@ -30,7 +30,7 @@ struct NeighbourTiming {
   // How long a neighbour that did not answer is not asked again. RFC 1122, 2.3.2.1: at most one
   // request per second and destination.
   Picos failed_hold = seconds(1);
-  // An entry that nobody used, and one that was never used but only heard of, is forgotten.
+  // When an entry that was not used, or that was heard but never used, is forgotten.
   Picos stale_lifetime = seconds(600);
   Picos heard_lifetime = seconds(60);
   // A full table may forget a stale neighbour that we have not sent to for this long.
@@ -46,7 +46,7 @@ struct NeighbourLimits {
 
 struct HostAddress {
   wire::IpAddress address;
-  std::uint8_t prefix_bits = 24;  // what is on the link: 0..32 or 0..128
+  std::uint8_t prefix_bits = 24;  // prefix of the link: 0..32 or 0..128
 };
 
 struct FixedNeighbour {
@@ -77,8 +77,8 @@ struct HostConfig {
   NeighbourLimits limits{};
 };
 
-// Everything that is wrong with it, each naming the field, the value and what is allowed; empty
-// when it can be used.
+// All problems of the config, each with the field, the value and what is allowed; empty if it can
+// be used.
 std::vector<std::string> problems(const HostConfig& config);
 
 // The largest RoCE path MTU (256, 512 .. 4096) whose packets fit an IP datagram of `ip_mtu` bytes

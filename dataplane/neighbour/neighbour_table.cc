@@ -71,7 +71,7 @@ void NeighbourTable::index_erase(std::uint32_t entry) {
   for (std::size_t slot = (hole + 1) & index_mask_; index_[slot] != kNone;
        slot = (slot + 1) & index_mask_) {
     const std::size_t home = slot_of(entries_[index_[slot]].ip);
-    // Stays when its home lies behind the hole, on the way round to where it is.
+    // The entry stays if its home lies between the hole and its own slot.
     if (((slot - home) & index_mask_) < ((slot - hole) & index_mask_)) continue;
     index_[hole] = index_[slot];
     hole = slot;
@@ -181,7 +181,7 @@ void NeighbourTable::become(std::uint32_t entry, NeighbourState state, Picos dea
 
 void NeighbourTable::become_stale(Picos now, std::uint32_t entry) {
   const Neighbour& n = entries_[entry];
-  withdraw(entry);  // the next packet is to be noticed
+  withdraw(entry);  // the next packet must be noticed
   const Picos until = n.heard ? now + timing_.heard_lifetime
                               : later(n.used_at + timing_.stale_lifetime, now + Picos{1});
   become(entry, NeighbourState::stale, until);
@@ -399,7 +399,7 @@ NeighbourTable::Due NeighbourTable::next_due(Picos now) {
           break;
         }
         // Still in use: perhaps it has moved. RFC 4861 deletes the entry, and the next packet asks
-        // anew; to ask anew right away spares that packet the wait.
+        // again; asking right away saves that packet the wait.
         withdraw(entry);
         ++counters_.restarted;
         start_asking(now, entry);

@@ -8,15 +8,15 @@
 //   stale       an address that may be out of date: used, and verified once it is used
 //   delay       stale and used; an upper layer may confirm it before we ask
 //   probe       asked by unicast
-//   failed      not in the RFC, which deletes at once: there was no answer, and it is not asked for
+//   failed      not in the RFC, which deletes the entry: there was no answer; not asked for
 //               again until the entry expires (a negative cache)
 //   fixed       configured; no message changes it
 //
 // Capacity is fixed. Neighbours that we send to ("active") and neighbours that only spoke to us
-// ("heard") are kept apart. A heard one takes a free place within its quota or the place of the
-// heard one that was silent longest. An active one takes a free place, else that of a heard one, of
-// a failed one, or of the one that is stale the longest and that we have not sent to for
-// evict_idle. Incomplete, reachable and fixed entries, and entries being verified, stay. So
+// ("heard") are kept apart. A heard neighbour takes a free place within its quota, or the place of
+// the heard one that was silent longest. An active one takes a free place, else that of a heard
+// one, of a failed one, or of the stale one that has been stale longest and that we have not sent
+// to for evict_idle. Incomplete, reachable and fixed entries, and entries being verified, stay. So
 // invented neighbours, however many, evict only each other.
 #pragma once
 
@@ -67,8 +67,8 @@ struct NeighbourCounters {
   std::uint64_t resolved = 0;         // incomplete became known
   std::uint64_t confirmed = 0;        // reachability confirmed by an answer
   std::uint64_t address_changes = 0;  // a known neighbour has another MAC address
-  std::uint64_t failed = 0;           // nobody answered
-  std::uint64_t restarted = 0;        // in use, did not answer by unicast: asked anew by multicast
+  std::uint64_t failed = 0;           // no answer came
+  std::uint64_t restarted = 0;        // in use, did not answer by unicast: asked again by multicast
   std::uint64_t aged = 0;             // forgotten for not being used
   std::uint64_t evicted_heard = 0;
   std::uint64_t evicted_failed = 0;
@@ -77,7 +77,7 @@ struct NeighbourCounters {
   std::uint64_t refused_heard = 0;     // no place for one that spoke to us
   std::uint64_t refused_fixed = 0;     // a message contradicted a configured entry
   std::uint64_t refused_override = 0;  // an advertisement without O contradicted what is known
-  std::uint64_t ignored = 0;           // about somebody whom we do not know or care for
+  std::uint64_t ignored = 0;           // about a neighbour that is not in the table
 };
 
 class NeighbourTable {
@@ -92,7 +92,7 @@ class NeighbourTable {
   enum class Use : std::uint8_t {
     send,    // to `mac`, and to further packets until valid_until unless the epoch changes before
     wait,    // asked; resolved or failed will tell
-    failed,  // nobody answered; not asked again yet
+    failed,  // no answer came; not asked again yet
     full,    // no place in the table
   };
   struct Route {
@@ -107,9 +107,9 @@ class NeighbourTable {
   std::uint64_t epoch() const { return epoch_; }
 
   // --- messages ---
-  // Each returns the index of a neighbour that was incomplete or failed and is known now, or kNone.
-  // A host that is on the link spoke of itself in a request: RFC 826; RFC 4861, 7.2.3. `create`:
-  // it asked for one of our addresses, so that it is about to send to us.
+  // Each returns the index of a neighbour that was incomplete or failed and is now known, or kNone.
+  // A host on the link told its address in a request: RFC 826; RFC 4861, 7.2.3. `create`: it asked
+  // for one of our addresses, so it is about to send to us.
   std::uint32_t on_request(Picos now, const wire::IpAddress& ip, const wire::MacAddress& mac,
                            std::uint8_t local, bool create);
   struct Advertisement {
@@ -181,7 +181,7 @@ class NeighbourTable {
   std::uint32_t capacity_;
   std::uint32_t heard_capacity_;
   Random random_;
-  std::uint64_t salt_;  // of the index: who invents addresses cannot choose where they fall
+  std::uint64_t salt_;  // of the index: an attacker's addresses fall into unpredictable places
   std::uint64_t epoch_ = 0;
   std::vector<Neighbour> entries_;
   std::vector<std::uint32_t> index_;  // open addressing, linear probing; kNone is empty

@@ -200,7 +200,8 @@ void ResolvingPort::keep_or_drop(Packet& packet, std::uint8_t traffic_class, con
 }
 
 // A port takes a burst from its front. So runs of packets that can leave go to the port behind as
-// they are, and a packet that cannot leave is parked or dropped only after all before it have left.
+// they are. A packet that cannot leave is parked or dropped only after all packets before it have
+// left.
 std::size_t ResolvingPort::tx(Picos now, std::uint8_t traffic_class,
                               std::span<Packet* const> burst) {
   now_ = now;
@@ -291,7 +292,7 @@ bool ResolvingPort::flush(Fifo& fifo, std::uint8_t traffic_class, std::uint64_t&
     for (Packet* p = fifo.head; p != nullptr && count < burst.size(); p = p->next) {
       burst[count++] = p;
     }
-    Packet* const rest = burst[count - 1]->next;  // what is taken is no longer ours to read
+    Packet* const rest = burst[count - 1]->next;  // packets that were taken must not be read
     const std::size_t sent = behind_->tx(now_, traffic_class, {burst.data(), count});
     sent_counter += sent;
     fifo.count -= static_cast<std::uint32_t>(sent);
@@ -324,7 +325,7 @@ Packet* ResolvingPort::new_packet() {
   return packet;
 }
 
-// The neighbour's address is known: what waited for it leaves in order.
+// The neighbour's address is known: the packets that waited for it leave in order.
 void ResolvingPort::release(std::uint32_t neighbour) {
   Fifo& fifo = parked_[neighbour];
   while (fifo.head != nullptr) {
@@ -438,7 +439,7 @@ std::string ResolvingPort::check_conservation() const {
   for (unsigned c = 0; c < kTrafficClasses; ++c) {
     own += queued_own_[c].count;
     queued += queued_[c].count;
-    if ((own + queued != 0) && queued_mask_ == 0) return "queued packets that nobody sends";
+    if ((own + queued != 0) && queued_mask_ == 0) return "queued packets that are never sent";
   }
   const ResolvingCounters& c = counters_;
   if (own != own_count_) return "own queued packets are miscounted";

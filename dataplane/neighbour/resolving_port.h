@@ -130,7 +130,7 @@ class ResolvingPort final : public Port {
   static constexpr std::size_t kSlots = 256;
   static constexpr std::uint32_t kMaxQueuedOwn = 64;
 
-  // What to do with a packet. So far only its addresses have been written.
+  // What to do with a packet. At this point only its addresses have been written.
   struct Fate {
     std::uint64_t* drop = nullptr;               // drop it and count it here
     std::uint32_t park = NeighbourTable::kNone;  // park it until this neighbour answers

@@ -63,7 +63,7 @@ bool BondedPort::usable(std::size_t port, std::uint8_t traffic_class) const {
   return ports_[port]->links_up() != 0 && ports_[port]->tx_ready_at(traffic_class) != kNever;
 }
 
-// The port of `among` (bit p: port p), or else of all, that takes a packet first; if several do,
+// The port of `among` (bit p: port p), or else of all, that takes a packet first. If several do,
 // the next one after `last`; count_ if all are down or paused.
 std::size_t BondedPort::free_first(std::uint8_t traffic_class, Picos now, std::uint8_t among,
                                    std::size_t last) const {

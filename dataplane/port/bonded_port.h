@@ -1,14 +1,14 @@
 // One port over several: the links of a NIC with one queue-pair table and one address. The engine
 // above sees the rate of all together.
 //
-// A data packet's UDP source port names its plane (source port modulo the number of ports), so an
+// A data packet's UDP source port names its plane (source port modulo the number of ports). So an
 // engine that uses consecutive source ports in turn (multipath) uses the planes in turn, and one
-// that keeps to a source port keeps to a plane. What a sender learns about a source port is then
-// about that plane. A packet whose port is down or paused takes the port that is free first.
+// that keeps to a source port keeps to a plane. What a sender learns about a source port then
+// applies to that plane. A packet whose port is down or paused takes the port that is free first.
 //
-// Answers and other control packets carry no such choice: they leave by the port that is free
-// first, of those by which their peer was heard lately. So they level out what the ports carry, and
-// a peer that has lost a port hears them. While nothing is heard of a peer they take the ports in
+// Answers and other control packets carry no such choice. Among the ports by which their peer was
+// heard lately, they take the one that is free first. So they even out the load of the ports, and a
+// peer that has lost a port receives them. While nothing is heard of a peer, they take the ports in
 // turn, so that each retry goes another way.
 #pragma once
 

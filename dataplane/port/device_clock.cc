@@ -11,11 +11,10 @@ __extension__ using Wide = __int128;
 constexpr Picos kShortestBase = picos_from_micros(8'000);
 constexpr Picos kFirstInterval = picos_from_micros(1'000);
 constexpr Picos kInterval = picos_from_micros(10'000);
-// How far a clock's rate may drift while nobody looks: crystals 100 ppm, a servo that steers as
-// much.
+// How far a clock's rate may drift while it is not read: crystals 100 ppm, and as much by a servo.
 constexpr std::int64_t kDriftPpb = 200'000;
 constexpr std::int64_t kBillion = 1'000'000'000;
-// For what the widths of pairs do not cover.
+// Covers errors beyond the widths of pairs.
 constexpr Picos kSlack = picos_from_micros(1);
 // Picoseconds per tick at 100 GHz and at 10 kHz, times 2^32.
 constexpr std::uint64_t kLeastRate = std::uint64_t{10} << 32;
@@ -25,7 +24,7 @@ Picos magnitude(Picos t) { return t.count < 0 ? Picos{-t.count} : t; }
 Picos part(Picos time, std::int64_t ppb) {
   return Picos{static_cast<std::int64_t>(Wide(time.count) * ppb / kBillion)};
 }
-// From b to a, either way round.
+// From b to a; either may be the later one.
 std::int64_t ticks_between(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::int64_t>(a - b);
 }
@@ -35,13 +34,13 @@ std::int64_t ticks_between(std::uint64_t a, std::uint64_t b) {
 Picos DeviceClock::convert(std::uint64_t ticks) const {
   const Point& anchor = newest();
   const Wide away = (Wide(ticks_between(ticks, anchor.ticks)) * Wide(rate_)) >> 32;
-  // An hour: whatever is farther away will be refused.
+  // An hour: times farther away will be refused.
   constexpr std::int64_t kFar = 3600 * std::int64_t{1'000'000'000'000};
   const Wide bounded = std::clamp<Wide>(away, -kFar, kFar);
   return anchor.at + Picos{static_cast<std::int64_t>(bounded)};
 }
 
-// The largest error of a time that far from the latest pair.
+// The largest error of a time at this distance from the latest pair.
 Picos DeviceClock::doubt(Picos away) const {
   return newest().half + kSlack + part(magnitude(away), rate_ppb_ + kDriftPpb);
 }
@@ -118,7 +117,7 @@ void DeviceClock::add(const Point& point) {
 
 std::optional<Picos> DeviceClock::refuse(std::uint64_t& reason) {
   ++reason;
-  // Not one packet that went astray: the clock was set since the last pair.
+  // Several in a row, not one stray packet: the clock was set since the last pair.
   if (++refused_ == kMostRefused) restart();
   return std::nullopt;
 }

@@ -35,7 +35,7 @@ struct DeviceClockCounters {
   std::uint64_t too_late = 0;       // refused: after the poll that found it
   std::uint64_t pairs = 0;          // taken
   std::uint64_t pairs_refused = 0;  // took too long, or the device's clock stood still
-  std::uint64_t jumps = 0;          // times it began anew
+  std::uint64_t jumps = 0;          // times that the conversion started again
 };
 
 class DeviceClock {
@@ -49,12 +49,12 @@ class DeviceClock {
   // Whether it is time for another pair: a millisecond after the last one at first, then ten.
   bool wants_pair(Picos now) const { return now >= next_pair_; }
   void pair(const ClockPair& pair);
-  // The engine's clock is another one now: begins anew. Counters go on.
+  // The engine has another clock now: starts again. Counters continue.
   void forget();
   bool ready() const { return ready_; }
 
-  // The time of a stamp that a poll at `now` found; `emptied`: when a poll last left nothing
-  // behind. Nothing: not to be believed, or not known yet (counted).
+  // The time of a stamp that a poll at `now` found; `emptied`: when a poll last emptied the queue.
+  // Nothing: the stamp is not credible, or the time is not known yet (counted).
   std::optional<Picos> time_of(std::uint64_t ticks, Picos emptied, Picos now);
 
   // Ticks per second; 0 when not ready.
@@ -68,7 +68,7 @@ class DeviceClock {
     Picos half{0};  // of the width: it may be wrong by that
   };
   static constexpr std::size_t kPoints = 16;
-  static constexpr unsigned kMostRefused = 64;  // in a row, before it begins anew
+  static constexpr unsigned kMostRefused = 64;  // in a row, before it starts again
 
   const Point& newest() const { return points_[(first_ + count_ - 1) % kPoints]; }
   Picos convert(std::uint64_t ticks) const;

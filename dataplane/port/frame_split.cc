@@ -70,8 +70,8 @@ FrameParts split_frame(std::span<const std::byte> frame) {
   const std::size_t icrc = datagram.end - wire::kIcrcBytes;
   const wire::OpcodeProperties& opcode =
       wire::properties(static_cast<wire::Opcode>(load_u8(frame.data() + bth)));
-  // The body of a control message counts as headers. What an opcode promises and the frame lacks,
-  // the parser misses.
+  // The body of a control message counts as headers. If the frame lacks what its opcode promises,
+  // the parser reports it.
   std::size_t headers =
       opcode.is_control() ? icrc : std::min(bth + wire::kBthBytes + opcode.extension_bytes, icrc);
   headers = std::min(headers, kMaxHeaderBytes);

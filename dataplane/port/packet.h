@@ -30,7 +30,7 @@ inline constexpr std::uint8_t trimmed = 1U << 4;  // a switch cut the payload of
 inline constexpr std::size_t kMaxHeaderBytes = 128;
 
 struct alignas(64) Packet {
-  Packet* next = nullptr;        // intrusive list; belongs to whoever owns the packet
+  Packet* next = nullptr;        // intrusive list; belongs to the packet's owner
   std::byte* payload = nullptr;  // owned: buffer of the pool's payload capacity
   Picos time{0};                 // fabric: arrival at the far end; after rx: time of reception
   union {
@@ -54,13 +54,13 @@ struct alignas(64) Packet {
   std::uint16_t path : 13 = 0;
   union {
     std::uint32_t icrc = 0;    // invariant CRC, where the port does not make it its business
-    std::uint32_t loan_place;  // lent payload: of the pool, where nobody makes an ICRC
+    std::uint32_t loan_place;  // lent payload: used by the pool, where no ICRC is computed
   };
   alignas(64) std::array<std::byte, kMaxHeaderBytes> header;  // serialised, network order
 
   std::span<std::byte> header_view() { return {header.data(), header_bytes}; }
   std::span<const std::byte> header_view() const { return {header.data(), header_bytes}; }
-  // The payload's bytes, where there are any: an owned one or one that is lent.
+  // Whether the payload has bytes: its own, or lent ones.
   bool has_bytes() const {
     return payload_kind == PayloadKind::owned || payload_kind == PayloadKind::lent;
   }
@@ -73,8 +73,8 @@ static_assert(sizeof(Packet) == 64 + kMaxHeaderBytes);
 static_assert(offsetof(Packet, header) == 64);
 
 // A packet of a pool whose packets are long (packet_pool.h), in fabrics with in-band telemetry. The
-// tail lies right behind the header: it has the records of a data packet, or what does not fit the
-// header of an XACK that takes them back.
+// tail lies right behind the header. It holds the records of a data packet, or the part that does
+// not fit into the header of an XACK that takes them back.
 inline constexpr std::size_t kPacketTailBytes = 60;
 struct LongPacket {
   Packet packet;

@@ -31,7 +31,7 @@ Packet* PacketPool::copy_of(const Packet& packet) {
 }
 
 void PacketPool::own_loan(Packet& packet) {
-  // A payload that was copied before is there already.
+  // A payload that was copied earlier is already in place.
   std::memmove(packet.payload, packet.loan, packet.payload_bytes);
   drop_loan(packet);
   packet.payload_kind = PayloadKind::owned;

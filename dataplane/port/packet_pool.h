@@ -1,10 +1,10 @@
 // A slab of packets with a LIFO free list, owned by one thread. Packets of one pool may travel
 // through the whole fabric of that thread; each returns to its home pool.
 //
-// Over a PacketSource, it is that list alone: a cache of packets whose memory belongs to the
-// source, filled and emptied many at a time. Packets then also come in and leave by the port (a
-// device writes into packets that the source gave it, and keeps packets that it sends), which
-// come() and go() report. alloc and free work the same per packet.
+// Over a PacketSource, the pool is that list alone: a cache of packets whose memory belongs to the
+// source, filled and emptied many at a time. Packets then also come in and leave by the port: a
+// device writes into packets that the source gave it, and keeps packets that it sends. The port
+// reports this by come() and go(). alloc and free work the same per packet.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@
 
 namespace paceline {
 
-// Gives packets to a pool without memory of its own, and takes back those that the pool has too
-// many of. A source may serve several pools on several threads.
+// Gives packets to a pool without memory of its own, and takes back those that the pool has in
+// excess. A source may serve several pools on several threads.
 class PacketSource {
  public:
   PacketSource() = default;
@@ -29,25 +29,26 @@ class PacketSource {
   PacketSource& operator=(const PacketSource&) = delete;
   virtual ~PacketSource() = default;
 
-  // Fills `out` from the front with packets that have their payload buffer; all of it, or as many
-  // as there are. Returns how many.
+  // Fills `out` from the front with packets that have their payload buffer: all of it, or as many
+  // as are left. Returns how many.
   virtual std::size_t take(std::span<Packet*> out) = 0;
   virtual void give(std::span<Packet* const> packets) = 0;
 };
 
-// A port's part in loans: what of them the pool does not know. Called on the pool's thread.
+// A port's part in loans: it knows the loans that the pool does not know. Called on the pool's
+// thread.
 class LoanKeeper {
  public:
   LoanKeeper() = default;
   LoanKeeper(const LoanKeeper&) = delete;
   LoanKeeper& operator=(const LoanKeeper&) = delete;
 
-  // The packet does not refer to its payload's bytes any more; if it came in by the port that way,
-  // they go back to who lent them.
+  // The packet no longer refers to its payload's bytes. If they came in by the port as a loan, they
+  // go back to the lender.
   virtual void release(Packet& packet) = 0;
-  // A packet that has left by the port refers to no lent memory any more.
+  // From now on, packets that have left by the port refer to no lent memory.
   virtual void recall() = 0;
-  // Nor does what came in by it.
+  // Nor do packets that came in by it.
   virtual void own_received() = 0;
 
  protected:
@@ -57,9 +58,9 @@ class LoanKeeper {
 class PacketPool {
  public:
   // payload_room: bytes of payload buffer behind each packet, 0 where payloads are elided.
-  // growable: alloc grows the slab when empty (virtual time only); else it returns nullptr.
-  // memory: where packets come from (payload buffers do not); must outlive the pool.
-  // long_packets: they are LongPackets.
+  // growable: alloc grows the slab when it is empty (virtual time only); else it returns nullptr.
+  // memory: the source of packets (not of payload buffers); must outlive the pool.
+  // long_packets: the packets are LongPackets.
   explicit PacketPool(std::size_t initial_packets, std::uint16_t payload_room = 0,
                       bool growable = false, std::uint16_t pool_id = 0,
                       std::pmr::memory_resource& memory = *std::pmr::new_delete_resource(),
@@ -71,8 +72,8 @@ class PacketPool {
         memory_(memory) {
     add_chunk(initial_packets == 0 ? 1 : initial_packets);
   }
-  // A cache over `source`, which must outlive the pool. capacity: of the source's packets, how many
-  // the pool's user may hold; scarce() goes by it. payload_room: what each of them has.
+  // A cache over `source`, which must outlive the pool. capacity: how many of the source's packets
+  // the pool's user may hold; scarce() compares with it. payload_room: of each packet.
   PacketPool(PacketSource& source, std::size_t capacity, std::uint16_t payload_room,
              std::uint16_t pool_id = 0)
       : source_(&source),
@@ -97,20 +98,20 @@ class PacketPool {
     return packet;
   }
 
-  // A packet of this pool equal to `packet`, which may be of another; nullptr when empty. A payload
-  // that is owned or lent is copied, and must fit; a tail that is in use is, where both pools have
-  // such.
+  // A packet of this pool equal to `packet`, which may belong to another pool; nullptr when empty.
+  // An owned or lent payload is copied, and must fit. A tail in use is copied if both pools have
+  // tails.
   Packet* copy_of(const Packet& packet);
 
-  // The packet, of this pool, refers to its payload's bytes in place of having them; they stay
-  // there, as they are, until it is freed or end_loans() is called.
+  // The packet, of this pool, refers to its payload's bytes instead of having a copy. They must
+  // stay there unchanged until the packet is freed or end_loans() is called.
   void lend(Packet& packet, const std::byte* bytes) {
     packet.payload_kind = PayloadKind::lent;
     packet.loan = bytes;
     place_of(packet) = static_cast<std::uint32_t>(lent_.size());
     lent_.push_back(&packet);
   }
-  // The packet, whose payload is lent, has none any more.
+  // A packet with a lent payload loses its payload.
   void drop_loan(Packet& packet) {
     std::uint32_t& place = place_of(packet);
     lent_[place] = lent_.back();
@@ -120,8 +121,8 @@ class PacketPool {
     if (keeper_ != nullptr) [[unlikely]]
       keeper_->release(packet);
   }
-  // Every packet of the pool that refers to memory elsewhere gets its bytes now, and so does what
-  // has left by the port. Takes a copy of each, which is what not to lend them would have taken.
+  // Every packet of the pool that refers to memory elsewhere gets its own bytes now, and so does
+  // every packet that has left by the port. This costs one copy each: the same as not lending.
   void end_loans() {
     own_loans();
     if (keeper_ != nullptr) [[unlikely]]
@@ -133,7 +134,8 @@ class PacketPool {
     if (keeper_ != nullptr) [[unlikely]]
       keeper_->own_received();
   }
-  // The same of one packet, whose payload is lent; of all that are the pool's user's.
+  // The same for one packet with a lent payload; own_loans() does it for all packets of the pool's
+  // user.
   void own_loan(Packet& packet);
   void own_loans();
   // Before the first packet is lent. `keeper` must outlive the pool's use.
@@ -152,8 +154,7 @@ class PacketPool {
   }
 
   // --- over a source: called by the port, once per burst ---
-  // Packets of the source have come in by the port and belong to the pool's user now: `count` in
-  // use more.
+  // `count` packets of the source have come in by the port. They now belong to the pool's user.
   void come(std::size_t count) {
     in_use_ += count;
     held_ += count;
@@ -163,18 +164,18 @@ class PacketPool {
     in_use_ -= count;
     held_ -= count;
   }
-  // Keeps the cache from swallowing the source where more comes in than is sent.
+  // Keeps the cache from swallowing the source where more packets come in than are sent.
   void settle() {
     if (held_ - in_use_ > kMostFree) [[unlikely]]
       give_back(kMostFree / 2);
   }
-  // All but `keep` of the free ones go back to the source. Nothing without a source.
+  // All free packets but `keep` go back to the source. Does nothing without a source.
   void give_back(std::size_t keep);
   std::size_t free_packets() const { return held_ - in_use_; }
 
   std::size_t in_use() const { return in_use_; }
   std::size_t capacity() const { return capacity_; }
-  // Half of what there will ever be is in use: nobody should keep packets for long.
+  // Half or more of all packets there will ever be are in use: nobody should keep packets for long.
   bool scarce() const { return !growable_ && in_use_ * 2 >= capacity_; }
   std::uint64_t exhausted() const { return exhausted_; }
   std::uint16_t payload_room() const { return payload_room_; }
@@ -185,7 +186,8 @@ class PacketPool {
   static constexpr std::size_t kRefill = 32;
   static constexpr std::size_t kMostFree = 64;
 
-  // Over a source it is a device's port that sends, which wants the ICRC and no route.
+  // Over a source, a device's port sends: it needs the ICRC and no route, so the route's place is
+  // free.
   std::uint32_t& place_of(Packet& packet) const {
     return source_ == nullptr ? packet.loan_place : packet.route;
   }

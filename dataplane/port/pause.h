@@ -1,6 +1,6 @@
-// Pause frames of an Ethernet link (IEEE 802.3, annex 31B) and of one priority of it (802.1Qbb), as
-// a device says that it has them: what is to be set, and which of its own counters count them. Asks
-// no device; dpdk_pause.h does.
+// Pause frames of an Ethernet link (IEEE 802.3, annex 31B) and of single priorities (802.1Qbb), as
+// a device reports its abilities: what to set, and which of its own counters count them. Does not
+// access devices; dpdk_pause.h does.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace paceline {
 
 enum class PauseMode : std::uint8_t {
   off,
-  receive,  // those that come stop what is sent
-  send,     // sent when there is no room for what comes
+  receive,  // received pause frames stop sending
+  send,     // pause frames are sent when there is no room to receive
   both,
 };
 
@@ -38,7 +38,7 @@ struct PausePlan {
 // `wish`: nothing for "as it is".
 PausePlan plan_pause(std::optional<PauseMode> wish, const PauseState& state);
 
-// A counter of frames that say stop; those that say go on are others.
+// A counter of frames that start a pause; frames that end one have other counters.
 struct PauseCounter {
   bool sent = false;      // received otherwise
   bool priority = false;  // of 802.1Qbb

@@ -35,14 +35,15 @@ struct PortInfo {
   std::uint16_t mtu_bytes = 4096;  // largest RoCE path MTU the port carries
   std::uint16_t payload_room = 0;  // bytes an owned payload buffer holds; 0: elided only
   std::uint16_t tx_burst = 1;      // packets worth offering in one call of tx
-  bool computes_icrc = false;      // nobody looks at Packet::icrc; else the engine fills and checks
+  bool computes_icrc = false;      // Packet::icrc is not used; else the engine fills and checks it
   bool telemetry = false;          // packets are LongPackets, and switches fill their tails
   bool notices = false;            // switches notify the senders of packets with Ecn::ect1
   // Packets may refer to the sender's memory: nothing changes a payload on the way, and
-  // PacketPool::end_loans() finds all that do, also those that have left.
+  // PacketPool::end_loans() finds all such packets, even those that have left.
   bool lends_payload = false;
-  // Received packets say when they came: Packet::time is of the clock that the engine is polled
-  // with, not after the poll that finds it; 0 where it is not known. Else nobody looks at it.
+  // Received packets carry their time of arrival: Packet::time, by the clock that the engine is
+  // polled with, not after the poll that finds the packet; 0 if it is not known. Else it is not
+  // used.
   bool stamps_arrivals = false;
 };
 
@@ -76,8 +77,8 @@ class Port {
 
   virtual PortInfo info() const = 0;
 
-  // The clock from which times of polls will be read; {}: none any more. Ports that stamp arrivals
-  // need it. On the engine's thread.
+  // The clock from which times of polls will be read; {}: none. Ports that stamp arrivals need it.
+  // On the engine's thread.
   virtual void use_clock(const PollClock& /*clock*/) {}
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using Point = LowerHull::Point;
 
-// Without overflow, whatever the other end says its clock shows.
+// Does not overflow, whatever time the other end claims.
 double difference(Nanos a, Nanos b) {
   return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(a.count) -
                                                        static_cast<std::uint64_t>(b.count)));
@@ -46,9 +46,9 @@ void ClockEstimate::restart(const ProbeTimes& times) {
   contradictions_ = 0;
 }
 
-// The clock lies between the two bounds, and no further from the middle than the round trip exceeds
-// the least one, each way. What differs by half of that least one more is no other path; nor are a
-// few microseconds, by which readings of busy hosts can be late.
+// The clock lies between the two bounds, and its distance from the middle is at most half of the
+// excess of the round trip over the least one. Up to half of that least one more is tolerated, and
+// at least a few microseconds: readings of busy hosts can be late.
 bool ClockEstimate::contradicts(double x, double above, double below) const {
   const double round_trip = above - below;
   const double middle = (above + below) / 2 - (offset_ + drift_ * x);
@@ -97,9 +97,9 @@ void ClockEstimate::Bounds::append(const Bounds& later) {
   count += later.count;
 }
 
-// Of all lines below the points the one with the least sum of distances to them: it goes through
-// the side of the hull below their mean. The mean distance says how much queues add, and the least
-// of many such delays is smaller by their number.
+// Among all lines below the points, the one with the least sum of distances to them: it goes
+// through the side of the hull below their mean. The mean distance says how much delay queues add.
+// The least of many such delays is smaller in proportion to their number.
 ClockEstimate::Slope ClockEstimate::slope_of(const Bounds& bounds) {
   const auto corners = bounds.hull.corners();
   if (corners.size() < 2) return {};

@@ -1,13 +1,13 @@
-// How far another host's clock is ahead of ours, and how fast it runs away, from probes and their
-// answers. Nothing arrives before it was sent, so a probe (sent by our clock, received by theirs)
-// bounds the offset from above, and an answer bounds it from below. Least delays bound it best, and
-// queues only add to delays: a line is fitted below all of the first and one above all of the
-// second (least delays as in S. Moon, P. Skelly and D. Towsley, "Estimation and removal of clock
-// skew from network delay measurements", INFOCOM 1999; both ways at once as in Y. Geng et al.,
-// "Exploiting a natural network effect for scalable, fine-grained clock synchronization", NSDI
-// 2018). The lines are parallel; their slope is that of the way with fewer queues. The clock is
-// taken to be halfway, which is exact where the least delays of both ways are equal. Reads no
-// clock; a plain value.
+// How far another host's clock is ahead of ours, and how fast it drifts, from probes and their
+// answers. Nothing arrives before it was sent. So a probe (sent by our clock, received by theirs)
+// bounds the offset from above, and an answer bounds it from below. The least delays bound it best,
+// and queues only add to delays: a line is fitted below all points of the first kind and one above
+// all of the second (least delays as in S. Moon, P. Skelly and D. Towsley, "Estimation and removal
+// of clock skew from network delay measurements", INFOCOM 1999; both directions at once as in Y.
+// Geng et al., "Exploiting a natural network effect for scalable, fine-grained clock
+// synchronization", NSDI 2018). The lines are parallel; their slope is that of the direction with
+// fewer queues. The clock is taken to be halfway between them, which is exact if the least delays
+// of both directions are equal. Reads no clock; a plain value.
 #pragma once
 
 #include <cstdint>
@@ -46,27 +46,27 @@ struct ClockReading {
 
 class ClockEstimate {
  public:
-  // No clock is taken to run away by more than this.
+  // The largest drift a clock is taken to have.
   static constexpr double kMostDrift = 500e-6;
   // Before anything is known: two quartz clocks differ by about that.
   static constexpr double kUsualDrift = 100e-6;
 
-  // Probes must come in the order in which they were sent; others are left out.
+  // Probes must come in the order in which they were sent; others are ignored.
   void add(const ProbeTimes& times);
   // Nothing before the first probe.
   std::optional<ClockReading> reading() const;
-  // Clocks that were set: what came before counts no more.
+  // How often a clock was set; probes before that no longer count.
   std::uint64_t restarts() const { return restarts_; }
 
  private:
-  // Two stretches of so long are kept: the one that grows, and the one before.
+  // Two stretches of this length are kept: the one that grows, and the one before.
   static constexpr double kStretch = 8e9;
   static constexpr std::size_t kMostCorners = 256;
-  // So many probes in a row that no delay explains.
+  // The clock was set if no delay explains this many probes in a row.
   static constexpr unsigned kJumps = 3;
-  static constexpr std::uint64_t kTrusted = 16;  // probes until such are looked for
+  static constexpr std::uint64_t kTrusted = 16;  // probes before set clocks are looked for
 
-  // Of one way, in ns from origin and base: a bound on the offset for each probe.
+  // Bounds on the offset from one direction's probes, in ns from origin and base.
   struct Bounds {
     LowerHull hull;
     double sum_x = 0;
@@ -88,8 +88,8 @@ class ClockEstimate {
 
   Nanos origin_{};
   std::int64_t base_ = 0;
-  // `above`: theirs when received less ours when sent. `below`: of the answer, with the sign turned
-  // so that it is a bound from above, too.
+  // `above`: their time of receipt less our time of sending. `below`: from the answer, with the
+  // sign changed so that it is a bound from above, too.
   Bounds above_;
   Bounds below_;
   Bounds above_before_;

@@ -1,6 +1,6 @@
-// A queue pair for datagrams of one length that the host itself sends and takes, without a program:
-// with memory of its own, in which the received ones lie until they are collected. For the engine's
-// thread.
+// A queue pair for datagrams of one length that the host itself sends and receives, without a
+// program. It has memory of its own, in which received datagrams stay until they are collected. For
+// the engine's thread.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace paceline::probing {
 class DatagramPair {
  public:
   struct Shape {
-    std::uint32_t pd = 0;  // of nobody else
+    std::uint32_t pd = 0;  // used by nothing else
     std::uint32_t qkey = 0;
     std::uint16_t bytes = 0;     // of a datagram
     std::uint16_t receives = 0;  // at once; what comes beyond is lost, as datagrams are
@@ -41,13 +41,14 @@ class DatagramPair {
   std::uint32_t pd() const { return shape_.pd; }
   std::uint32_t qkey() const { return shape_.qkey; }
 
-  // `bytes`: as many as the shape says. `to.signaled`: sent() tells of it, with its wr_id. Takes
-  // effect with the next poll. False: too many wait to be sent.
+  // `bytes`: as many as the shape says. With `to.signaled`, sent() reports it by its wr_id. Takes
+  // effect with the next poll. False: too many datagrams wait to be sent.
   bool send(Picos now, transport::WorkRequest to, std::span<const std::byte> bytes);
 
   // Whether collect() or sent() would find something.
   bool has_news() const { return !received_.empty() || !sent_.empty(); }
-  // What the engine has received; calls take(const Arrival&) for each. True when there was any.
+  // Calls take(const Arrival&) for each datagram that the engine has received. True when there was
+  // any.
   template <class Take>
   bool collect(Picos now, Take&& take) {
     now_ = now;
@@ -60,7 +61,7 @@ class DatagramPair {
     }
     return true;
   }
-  // What has left, or failed; calls take(const Completion&) for each signaled one.
+  // Calls take(const Completion&) for each signaled datagram that has left, or failed.
   template <class Take>
   bool sent(Take&& take) {
     if (sent_.empty()) return false;

@@ -1,5 +1,5 @@
-// What a host's clock shows, given the time that its engine is polled with. Clocks that are off are
-// faults, and for tests of what compares clocks.
+// What a host's clock shows, given the time that its engine is polled with. Wrong clocks are
+// faults, and serve to test the comparison of clocks.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace paceline::probing {
 
-// By times of the engine: a clock that somebody sets, or that runs away.
+// In times of the engine: a clock is set, or drifts.
 struct ClockChange {
   Picos at{0};
   Nanos set_by{};
   std::int64_t drift_ppb = 0;
   Picos steady_at = kNever;  // it runs away no further
-  Picos right_at = kNever;   // somebody sets it right again
+  Picos right_at = kNever;   // it is set right again
 };
 
 struct HostClock {
   Nanos at_zero{};                     // what it shows at time 0
   std::int64_t drift_ppb = 0;          // how much faster than the engine's time it runs
-  Picos set_at = kNever;               // when somebody sets it,
+  Picos set_at = kNever;               // when it is set,
   Nanos set_by{};                      // by so much
   std::vector<ClockChange> changes{};  // beyond that
 

@@ -16,7 +16,7 @@ class LowerHull {
     double y = 0;
   };
 
-  // To the right of all before it, or it is left out.
+  // A point that is not to the right of all earlier ones is ignored.
   void add(Point p) {
     if (!corners_.empty() && p.x <= corners_.back().x) return;
     while (corners_.size() > 1 && !turns_left(corners_[corners_.size() - 2], corners_.back(), p)) {

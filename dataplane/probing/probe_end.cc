@@ -11,7 +11,7 @@ ProbeEnd::ProbeEnd(Picos now, transport::Engine& engine, std::uint32_t pd, std::
                 DatagramPair::Shape{pd, qkey, static_cast<std::uint16_t>(kProbeBytes), kAtOnce});
 }
 
-// What waits to be sent goes with the queue pair; then nothing uses the handles.
+// Datagrams that wait to be sent end with the queue pair; then nothing uses the handles.
 ProbeEnd::~ProbeEnd() {
   pair_.reset();
   for (const Known& known : peers_) {
@@ -57,7 +57,7 @@ bool ProbeEnd::send(Picos now, std::uint32_t to, const ProbeMessage& message, st
   return pair_->send(now, request, write_probe(message));
 }
 
-// Probes come to be answered at once: so many are under way only if nothing leaves.
+// Probes are answered at once: so many answers can be in flight only if nothing leaves.
 bool ProbeEnd::answer(Picos now, std::uint32_t to, const ProbeMessage& probe) {
   last_answer_ = (last_answer_ + 1) % kAtOnce;
   Answer& place = answers_[last_answer_];
@@ -72,8 +72,8 @@ bool ProbeEnd::answer(Picos now, std::uint32_t to, const ProbeMessage& probe) {
   return place.in_use;
 }
 
-// What came is said to have come now, after the engine's poll, not when that began: it may have
-// come in between, and clocks cannot be compared by what seems to have come before it was sent.
+// The time of arrival is now, after the engine's poll, not the beginning of the poll. A probe may
+// have come in between, and clocks cannot be compared if it seems to arrive before it was sent.
 bool ProbeEnd::take(Picos now, const DatagramPair::Arrival& arrival) {
   const auto message = arrival.whole ? read_probe(arrival.bytes) : std::nullopt;
   const auto from = by_address_.find(arrival.source);
@@ -89,7 +89,7 @@ bool ProbeEnd::take(Picos now, const DatagramPair::Arrival& arrival) {
   return false;
 }
 
-// A probe or an answer.
+// Handles a completion of a probe or an answer.
 bool ProbeEnd::has_left(Picos now, const transport::Completion& completion) {
   const bool well = completion.status == transport::CompletionStatus::success;
   if (completion.wr_id < kAnswer) {

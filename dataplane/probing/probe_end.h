@@ -1,6 +1,6 @@
-// What one NIC has while it is probed from, and probed: its queue pair, whom it may answer, what it
-// asks, and the clock by which it tells times. For the engine's thread; what is not marked
-// allocates nothing.
+// The state of one NIC that probes and is probed: its queue pair, the peers that it may answer, the
+// probes that it sends, and the clock by which it tells times. For the engine's thread. Functions
+// allocate nothing unless they are marked.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class ProbeEnd {
   static constexpr std::uint16_t kMostPaths = 64;
 
   // --- control operations: may allocate ---
-  // `pd`: of nobody else. `qkey`: a secret, which peers are told.
+  // `pd`: a domain that nobody else uses. `qkey`: a secret, which peers are told.
   ProbeEnd(Picos now, transport::Engine& engine, std::uint32_t pd, std::uint32_t qkey,
            const HostClock& clock);
   ~ProbeEnd();
@@ -45,21 +45,21 @@ class ProbeEnd {
   // 0: the engine has no more queue pairs.
   std::uint32_t qp_number() const { return pair_->number(); }
   std::uint32_t qkey() const { return pair_->qkey(); }
-  // From now on probes these, and answers them alone. `plan.peers` is not looked at. Once.
+  // From now on probes these peers, and answers only them. Does not use `plan.peers`. Call it once.
   void begin(Picos now, const ProbePlan& plan, std::span<const ProbePeer> peers,
              std::uint8_t traffic_class);
   const Prober* prober() const { return prober_ ? &*prober_ : nullptr; }
   const HostClock& clock() const { return clock_; }
   void change_clock(std::vector<ClockChange> changes) { clock_.changes = std::move(changes); }
-  // Of the latest probe to this peer; nothing: there is none, or it is no peer.
+  // From the latest probe to this peer; nothing: there was none, or the address is not a peer's.
   std::optional<OneWay> one_way_to(const wire::IpAddress& peer) const;
-  // Came from no peer, or is no probe, or could not be answered.
+  // Datagrams that came from no peer, were not probes, or could not be answered.
   std::uint64_t refused() const { return refused_; }
 
   // --- the data path ---
-  // Sends what is due and takes what came, which is said to have come now: the time is read after
-  // the engine's poll. True when the engine has got something to send: it is polled next, at this
-  // time or later.
+  // Sends what is due and takes in arrivals, with the present time as their time of arrival: the
+  // clock is read after the engine's poll. True when the engine has something to send: poll it
+  // next, at this time or later.
   bool poll(Picos now) {
     return prober_ && (prober_->next_deadline() <= now || pair_->has_news()) && work(now);
   }
@@ -73,7 +73,7 @@ class ProbeEnd {
     ProbePeer peer;
     std::vector<std::uint32_t> handles;  // by class, then path
   };
-  // An answer under way: what to say when it has left.
+  // An answer in flight: the times to report when it has left.
   struct Answer {
     std::uint32_t peer = 0;
     ProbeMessage message;

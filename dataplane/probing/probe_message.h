@@ -1,6 +1,6 @@
-// What a probe and its answers say: datagrams of 64 bytes, all of the same length, so that both
-// ways take the same time on a wire. The answer comes back at once; when it left is known only
-// then, so a second one says that.
+// The content of probes and answers: datagrams of 64 bytes, all of the same length, so that both
+// directions take the same time on a wire. The answer comes back at once. When it left is known
+// only afterwards, so a second answer reports that.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@ enum class ProbeKind : std::uint8_t { probe = 1, answer = 2, times = 3 };
 
 struct ProbeMessage {
   ProbeKind kind = ProbeKind::probe;
-  // Of the class that clocks are compared in, not that which is measured.
+  // Belongs to the class in which clocks are compared, not to the class that is measured.
   bool for_clock = false;
   std::uint16_t path = 0;
-  std::uint32_t session = 0;   // of who asks: what is left of an earlier one is ignored
+  std::uint32_t session = 0;   // of the prober: messages of an earlier session are ignored
   std::uint32_t sequence = 0;  // of the probe
-  // times: by the clock of who answers.
+  // Times by the clock of the answering host.
   Nanos received{};
   Nanos answered{};
 
@@ -35,7 +35,7 @@ inline constexpr std::size_t kProbeBytes = 64;
 inline constexpr double kProbeBits = 3 * 8 * (14 + 40 + 8 + 12 + 8 + kProbeBytes + 4 + 4 + 20);
 
 std::array<std::byte, kProbeBytes> write_probe(const ProbeMessage& message);
-// Nothing: it is none.
+// Nothing: the bytes are not a probe message.
 std::optional<ProbeMessage> read_probe(std::span<const std::byte> bytes);
 
 }  // namespace paceline::probing

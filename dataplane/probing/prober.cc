@@ -19,7 +19,7 @@ std::optional<Prober::Next> Prober::next(Picos now) {
                  pace_.below(static_cast<std::uint64_t>(plan_.interval.count) + 1))};
   give_up(now);
   Outstanding& slot = outstanding_[sequence_ % kOutstanding];
-  if (slot.in_use) return std::nullopt;  // more under way than may be: patience ends it
+  if (slot.in_use) return std::nullopt;  // too many in flight: wait until patience ends one
   slot = {};
   slot.in_use = true;
   slot.began = now;
@@ -88,7 +88,7 @@ void Prober::complete(Outstanding& probe) {
   ++totals_.answered;
   const ProbeSample sample{{probe.sent, probe.received, probe.answered, probe.returned},
                            probe.path};
-  // Whoever says that it answered before it received has its clock set meanwhile.
+  // If a host answered before it received, its clock was set in between.
   if (sample.host() < 0 || sample.fabric() < 0) return;
   if (probe.for_clock) {
     peer.clock.add(sample.times);
@@ -104,7 +104,7 @@ void Prober::complete(Outstanding& probe) {
   }
 }
 
-// An answer came, but not when it left there: that is no loss of the probe, and no measurement.
+// An answer came, but not the time at which it left: the probe is not lost, but measures nothing.
 void Prober::drop(Outstanding& probe) {
   probe.in_use = false;
   PathCounts& counts = peers_[probe.peer].paths[probe.path];

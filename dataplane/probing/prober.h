@@ -1,6 +1,6 @@
-// Which probes one host sends, and what came of them: whom it asks when, within a budget, and by
-// which paths; what answers say of round trips, of losses, and of the clocks of others. Knows no
-// queue pair: it says what to send, and is told what was sent and what came.
+// Which probes one host sends, and their results: which peer it probes when, within a budget, and
+// by which paths; and what answers tell about round trips, losses and the clocks of others. Knows
+// no queue pair: it says what to send, and is told what was sent and what arrived.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct ProbeSample {
   ProbeTimes times;
   std::uint16_t path = 0;
 
-  // Of the round trip, what passed between the hosts; and at the one that answered.
+  // The parts of the round trip: between the hosts, and at the host that answered.
   std::int64_t fabric() const { return round_trip() - host(); }
   std::int64_t host() const { return (times.answered - times.received).count; }
   std::int64_t round_trip() const { return (times.returned - times.sent).count; }
@@ -58,7 +58,7 @@ struct OneWay {
   double back = 0;
 };
 
-// Of one peer.
+// Figures of one peer.
 struct PeerFigures {
   std::vector<PathCounts> paths;
   std::vector<ProbeSample> samples;  // in no order
@@ -81,15 +81,15 @@ class Prober {
   // It was refused by the queue pair: as if it had not been.
   void not_sent(const Next& probe);
 
-  // By our clock. Of a sequence that is unknown by now they do nothing.
+  // Times by our clock. Does nothing for a sequence number that is no longer known.
   void sent(std::uint32_t sequence, Nanos at);
   void answered(const ProbeMessage& message, std::uint32_t peer, Nanos at);
 
   PeerFigures figures(std::uint32_t peer) const;
-  // Of all peers together.
+  // Counts over all peers.
   const PathCounts& totals() const { return totals_; }
-  // By the latest probe to a peer, or to the peer that answered last; nothing before that. For a
-  // look from time to time.
+  // From the latest probe to a peer, or to the peer that answered last; nothing before that. For
+  // occasional reading.
   std::optional<OneWay> one_way(std::uint32_t peer) const;
   std::optional<OneWay> one_way() const { return one_way(latest_peer_); }
 

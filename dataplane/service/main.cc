@@ -44,12 +44,12 @@ int complain(const std::string& text) {
   return kBadInput;
 }
 
-// Where programs look for it when nobody says otherwise.
+// The default place where programs look for the service.
 std::string usual_folder() {
   return paceline::attach::runtime_folder(std::getenv("XDG_RUNTIME_DIR"), ::geteuid());
 }
 
-// Each session and each queue has descriptors: as many as may be had.
+// Each session and each queue has descriptors: raise the limit as far as possible.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

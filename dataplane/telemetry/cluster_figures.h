@@ -20,7 +20,7 @@ struct ClusterFigures {
   std::uint32_t queue_pairs = 0;            // that lead there
   std::uint64_t tx_data_packets = 0;        // data, first transmissions
   std::uint64_t retransmitted_packets = 0;  // data
-  std::uint64_t stalled_ns = 0;             // messages under way, and nothing of them moved
+  std::uint64_t stalled_ns = 0;             // time with messages in flight and no progress of any
 };
 static_assert(std::is_trivially_copyable_v<ClusterFigures> && sizeof(ClusterFigures) % 8 == 0);
 

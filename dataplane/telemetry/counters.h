@@ -21,11 +21,11 @@ inline constexpr std::size_t kMalformedReasons = 32;
 // Slots for cc::Limiter.
 inline constexpr std::size_t kLimiterKinds = 7;
 
-// One engine, all arms together. "data" bytes are payload; "wire" bytes
-// are what packets occupy on the link.
+// One engine, all arms together. "data" bytes are payload; "wire" bytes are what packets occupy on
+// the link.
 struct EngineCounters {
-  // Traffic. First the counters of a sender's every packet, then those of a receiver's: one cache
-  // line each.
+  // Traffic. The counters that a sender updates for every packet come first, then those of a
+  // receiver: one cache line each.
   std::uint64_t rx_packets = 0;  // everything that arrived
   std::uint64_t rx_wire_bytes = 0;
   std::uint64_t acks_received = 0;
@@ -53,8 +53,8 @@ struct EngineCounters {
   std::uint64_t timeouts = 0;
   std::uint64_t duplicates = 0;       // requests seen before
   std::uint64_t out_of_sequence = 0;  // requests ahead of the expected PSN
-  std::uint64_t placed_early = 0;     // of these, WRITEs that were placed at once
-  std::uint64_t held_early = 0;       // of these, packets that waited for their turn
+  std::uint64_t placed_early = 0;     // WRITEs among these that were placed at once
+  std::uint64_t held_early = 0;       // packets among these that waited for their turn
   std::uint64_t beyond_window = 0;    // of these, or of READ responses: too far ahead, dropped
   std::uint64_t lost_packets = 0;     // selective repeat: found missing, sent again
   std::uint64_t tail_probes = 0;      // selective repeat: sent again for a missing acknowledgement
@@ -226,7 +226,7 @@ constexpr void for_each(const EngineCounters& counters, Visit&& visit) {
   for (const CounterName& entry : detail::kCounters) visit(entry.name, counters.*entry.field);
 }
 
-// Adds every counter, the array's too.
+// Adds every counter, including the array's.
 constexpr EngineCounters& operator+=(EngineCounters& into, const EngineCounters& from) {
   auto sum = std::bit_cast<CounterWords>(into);
   const auto add = std::bit_cast<CounterWords>(from);
@@ -272,8 +272,8 @@ constexpr void for_each_undelivered(const EngineCounters& counters, Visit&& visi
   visit(std::string_view("malformed"), malformed_total(counters));
 }
 
-// Fates of the packets that arrived: rx_packets, less those that an engine still holds. An engine
-// with control switched off counts all control messages as ignored.
+// The fates of the packets that arrived add up to rx_packets, less those that an engine still
+// holds. An engine with control switched off counts all control messages as ignored.
 constexpr std::uint64_t packets_accounted(const EngineCounters& c, bool speaks_control) {
   std::uint64_t sum = c.rx_data_packets + (c.acks_received - c.atomic_answers) +
                       (c.cnps_received - c.becns_received) + c.notices_received;

@@ -38,7 +38,7 @@ inline constexpr std::array<std::uint32_t, 257> kLogTable = log_table();
 
 }  // namespace detail
 
-// log2(value) in 1/kLogUnit, at most 5 of these units off; value > 0.
+// log2(value) in units of 1/kLogUnit, with an error of at most 5 units; value > 0.
 constexpr std::uint64_t log2_units(std::uint64_t value) {
   const auto whole = static_cast<unsigned>(63 - std::countl_zero(value));
   const std::uint64_t fraction = value << (63 - whole) << 1U;  // of 2^64

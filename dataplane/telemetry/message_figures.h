@@ -45,8 +45,8 @@ struct MessageFigures {
 static_assert(std::is_trivially_copyable_v<MessageFigures>);
 static_assert(sizeof(MessageFigures) == 8 * (8 + kSlowdownBuckets));
 
-// Adds what was counted between two looks. False where a total went back: they are not of the same
-// service, and `sum` is worth nothing.
+// Adds what was counted between two reads. False if a total went back: the samples are of different
+// services, and `sum` is useless.
 inline bool add_growth(MessageFigures& sum, const MessageFigures& before,
                        const MessageFigures& after) {
   using Words = std::array<std::uint64_t, sizeof(MessageFigures) / 8>;

@@ -1,4 +1,4 @@
-// Counts messages of one NIC and their ends (message_figures.h). The code that posts a message
+// Counts messages of one NIC and how they ended (message_figures.h). The code that posts a message
 // keeps the result of begin() until the message has ended. One thread; no allocation.
 //
 // The ideal is simple: the unloaded round trip of a full packet, plus the bytes beyond that packet,
@@ -24,10 +24,10 @@ struct MessageIdeal {
   std::uint32_t full_packet_bytes = 0;  // on the wire
 };
 
-// A message under way: beside the request, 16 bytes.
+// A message in progress; takes 16 bytes beside the request.
 struct MessageBegun {
   std::uint64_t at_ns = 0;
-  std::uint32_t bytes = 0;  // up to 2^31 (vol. 1, 9.7.7)
+  std::uint32_t bytes = 0;  // up to 2^31 (IBTA vol. 1, 9.7.7)
   std::uint8_t epoch = 0;
   bool counted = false;               // false: nothing to count here
   std::uint8_t cluster = kNoCluster;  // that its data goes to (nic_meter.h)
@@ -46,7 +46,7 @@ class MessageMeter {
     short_log_ = log2_units(std::max(ideal.base_rtt_ns, 1U));
   }
 
-  // The epoch of messages posted from now on. 0: none.
+  // The epoch of messages that are posted from now on. 0: none.
   void set_epoch(std::uint8_t epoch) { epoch_ = epoch; }
   std::uint8_t epoch() const { return epoch_; }
 
@@ -60,7 +60,8 @@ class MessageMeter {
     return {now_ns, static_cast<std::uint32_t>(bytes), epoch_, true, kNoCluster};
   }
 
-  // Once for each that began; what was not counted then is not counted now.
+  // Call it once for each message that began. A message that was not counted then is not counted
+  // now.
   void end(MessageBegun& message, std::uint64_t now_ns, MessageEnd how) {
     if (!message.counted) return;
     message.counted = false;
@@ -104,7 +105,7 @@ class MessageMeter {
 
   const MessagesBySize& figures() const { return figures_; }
   std::uint64_t outstanding() const { return outstanding_; }
-  // Sizes whose figures have changed since it was asked last, a bit each.
+  // A bit for each size whose figures have changed since the last call.
   unsigned take_changed() {
     const unsigned changed = changed_;
     changed_ = 0;

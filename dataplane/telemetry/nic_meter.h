@@ -1,5 +1,5 @@
-// Counts messages of a NIC, and beside that by the cluster that their data goes to, where receivers
-// are in clusters (cluster_figures.h). Two meters at most hear of a message. One thread.
+// Counts messages of a NIC, and also by the cluster that their data goes to, if receivers are in
+// clusters (cluster_figures.h). At most two meters count a message. One thread.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ class NicMeter {
     (*clusters_)[cluster].begin(now_ns, bytes);
     return begun;
   }
-  // Once for each that began.
+  // Call it once for each message that began.
   void end(MessageBegun& message, std::uint64_t now_ns, MessageEnd how) {
     MessageBegun same = message;
     all_.end(message, now_ns, how);

@@ -54,8 +54,8 @@ struct SegmentHeader {
   std::uint32_t records = 0;      // room for queue pairs
   std::uint32_t record_stride = 0;
   std::uint64_t publish_interval_ns = 0;  // between two writings of a body by a worker that works
-  // Since minor 1. From the NIC's begin, cluster_stride apart: ClusterFigures, and then at
-  // cluster_messages_at (from the cluster's begin) MessagesBySize.
+  // Since minor 1. Clusters lie cluster_stride apart from the NIC's begin: ClusterFigures, and
+  // then, cluster_messages_at from the cluster's begin, MessagesBySize.
   std::uint32_t clusters = 0;  // room for clusters
   std::uint32_t clusters_at = 0;
   std::uint32_t cluster_stride = 0;
@@ -89,8 +89,8 @@ struct NicBody {
   std::array<char, 24> algorithm{};
   std::uint32_t arm = 0;    // of the parameters in force: 0 is the champion
   std::uint32_t guard = 0;  // 0, or the number of the guard's trip that is latched
-  // Since minor 1: clusters in force, 0: the NIC has one arm for all that it sends; and the place
-  // of its own among them, kNoCluster where it is in none. `arm` is then its own cluster's.
+  // Since minor 1: clusters in force (0: the NIC has one arm for everything that it sends), and the
+  // index of its own cluster, kNoCluster if it is in none. `arm` is then its own cluster's.
   std::uint32_t clusters = 0;
   std::uint32_t own_cluster = 0;
   // std::uint64_t values[series] at values_at, MessagesBySize at messages_at and what there is of
@@ -128,7 +128,7 @@ struct QueuePairRecord {
   std::uint64_t completions = 0;
   std::array<std::uint64_t, 7> limiter_ns{};  // of its congestion context, by cc::Limiter
   // Since minor 2; 0 before.
-  std::uint64_t source_port = 0;  // UDP: the path entropy of what it sends
+  std::uint64_t source_port = 0;  // UDP: the path entropy of its packets
   // Since minor 3: one-way delays to the peer and from it, by the latest probe; 0: none. Clocks are
   // compared for them: where they are further off than is known, it is below 0.
   std::int64_t one_way_there_ns = 0;

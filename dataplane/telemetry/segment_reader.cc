@@ -37,7 +37,7 @@ constexpr bool fits(std::uint64_t at, std::uint64_t count, std::uint64_t stride,
   return at <= room && count * stride <= room - at;
 }
 
-// With totals, distributions stay as they are.
+// With totals, distributions stay unchanged.
 void load_messages(MessagesBySize& messages, const std::byte* at, MessageDetail wanted) {
   const std::size_t of_size =
       wanted == MessageDetail::whole ? sizeof(MessageFigures) : offsetof(MessageFigures, slowdown);
@@ -100,7 +100,7 @@ std::string SegmentReader::open(std::span<const std::byte> memory) {
   header_.nics = 0;
   if (reinterpret_cast<std::uintptr_t>(memory.data()) % 8 != 0) return "it is not aligned";
   if (memory.size() < kSegmentHeaderBytes0) return "too short for a telemetry segment";
-  // Copied once; what the memory says later is not asked again.
+  // Copied once; later changes of the memory are not read.
   load_words(&header_, memory.data(), kSegmentHeaderBytes0);
   if (header_.minor != 0 && memory.size() >= sizeof(header_)) {
     load_words(&header_, memory.data(), sizeof(header_));

@@ -1,5 +1,5 @@
-// Reads a telemetry segment (segment.h) that somebody else writes. Nothing in it is believed: every
-// place and size is checked once against the memory that is there, and after that no read goes
+// Reads a telemetry segment (segment.h) that another process writes. Nothing in it is trusted:
+// every position and size is checked once against the actual memory, and after that no read goes
 // outside it, whatever the segment says. Reading into a sample that has its room does not allocate.
 #pragma once
 
@@ -47,8 +47,8 @@ enum class MessageDetail : bool { totals, whole };
 
 class SegmentReader {
  public:
-  // Takes the catalogue out of `memory`, which is aligned to 8 and outlives the reader. What is
-  // wrong with it, empty: nothing. After an error nothing else may be called but open().
+  // Reads the catalogue from `memory`, which is aligned to 8 and outlives the reader. Returns what
+  // is wrong, or an empty text. After an error only open() may be called.
   std::string open(std::span<const std::byte> memory);
 
   // As they were at open().
@@ -58,11 +58,11 @@ class SegmentReader {
   std::span<const NicText> nics() const { return nics_; }
   std::size_t records() const { return header_.records; }
 
-  // False, and `out` is not to be used: the body never came to rest, so its writer is gone (or the
-  // reader was unlucky many times in a row).
+  // False, with `out` unusable: the body was never at rest, so its writer is gone (or the reader
+  // was unlucky many times in a row).
   bool read(std::size_t nic, NicSample& out) const;
-  // The same to where the caller wants it: `values` has a place for each of series(). With totals,
-  // MessageFigures::slowdown is left as it is.
+  // The same into the caller's memory: `values` has a place for each of series(). With totals,
+  // MessageFigures::slowdown stays unchanged.
   bool read(std::size_t nic, NicBody& body, std::span<std::uint64_t> values,
             MessagesBySize& messages, std::vector<ClusterSample>& clusters,
             MessageDetail wanted) const;

@@ -29,7 +29,7 @@ struct SegmentSetup {
   std::uint32_t service_pid = 0;
 };
 
-// Bits for SegmentWriter::write: sizes of messages of which something changed.
+// Bits for SegmentWriter::write: the sizes of messages whose figures changed.
 inline constexpr unsigned kAllSizes = (1U << kMessageSizes) - 1;
 
 class SegmentWriter {

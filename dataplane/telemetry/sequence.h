@@ -20,7 +20,7 @@ void store_word(std::byte* at, Word value) {
   std::atomic_ref<Word>(*reinterpret_cast<Word*>(at)).store(value, std::memory_order_relaxed);
 }
 
-// Only loads, which pages without a right to be written to allow where the word needs no lock.
+// Uses loads only. Pages without the right to write allow them if the word needs no lock.
 template <class Word>
 Word load_word(const std::byte* at) {
   static_assert(std::atomic_ref<Word>::is_always_lock_free);

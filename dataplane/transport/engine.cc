@@ -11,7 +11,7 @@
 namespace paceline::transport {
 
 namespace {
-// Receive burst. ACKs are flushed between bursts so that the peer can continue.
+// Packets per receive burst. ACKs are flushed between bursts so that the peer can continue.
 constexpr std::size_t kReceiveBurst = 16;
 }  // namespace
 
@@ -35,7 +35,7 @@ Engine::Engine(EngineConfig config, Port& port)
 }
 
 Engine::~Engine() {
-  core_.pool.end_loans();  // registered memory may go with it
+  core_.pool.end_loans();  // registered memory may end with the engine
   for (QueuePair* qp : core_.qps) {
     if (qp == nullptr) continue;
     requester_.discard(*qp);
@@ -150,7 +150,7 @@ void Engine::remove_domain_queue(Picos now, std::uint32_t number) {
   core_.now = now;
   const std::uint32_t domain = DomainReceiver::remove(core_, number);
   if (domain == 0) return;
-  // Whoever waits for memory of the queue's owner would wait for ever.
+  // Queue pairs that wait for memory of the queue's owner would wait for ever.
   for (QueuePair* qp : core_.qps) {
     if (qp == nullptr || qp->config.type != QpType::xrc_target || qp->config.domain != domain)
       continue;
@@ -193,7 +193,7 @@ PostResult Engine::post_send(Picos now, std::uint32_t qp_number, const WorkReque
   const std::uint32_t context = Datagram::context_of(core_, *qp, request);
   cc::Event event;
   event.signal = cc::Signal::message;
-  // A READ sends no more than its request; an empty message counts a byte
+  // A READ sends nothing but its request; an empty message counts as one byte
   // (CongestionManager::deliver).
   event.message_bytes = expects_response(request.opcode)
                             ? 1
@@ -296,7 +296,7 @@ void Engine::poll_control() {
     hear_plugins();
 }
 
-// Counts what guards of plug-ins have found; contexts of those in quarantine go to their fallback.
+// Counts what guards of plug-ins have found; contexts of quarantined plug-ins go to their fallback.
 void Engine::hear_plugins() {
   plugins_.begin_news();
   for (unsigned i = 0; i < cc::kMaxPlugins; ++i) {

@@ -19,7 +19,7 @@ constexpr std::size_t kRequesterLines = 2;
 constexpr std::size_t kQueuePairLines = 2;
 constexpr std::size_t kPeerLines = 3;
 
-// For worlds that look ahead. What poll begins with, tables, port; what every packet needs of
+// For worlds that look ahead: what every poll reads first, tables, port; what every packet needs of
 // configuration and regions; the counters of either end.
 void prefetch_core(const EngineCore& core) {
   prefetch_lines(&core, 3);
@@ -42,8 +42,8 @@ void EngineLookahead::load_deadlines() const {
   scheduler_.prefetch_deadlines();
 }
 
-// The one that the packet is for, if there is one of its number; without a packet, of a host with
-// few queue pairs, the one that is likely to send.
+// The queue pair that the packet is for, if its number exists. Without a packet, on a host with few
+// queue pairs: the one that is likely to send.
 const QueuePair* EngineLookahead::queue_pair_of(const Packet* packet) const {
   if (packet != nullptr) {
     if (packet->bth_offset == 0) return nullptr;
@@ -82,7 +82,7 @@ void EngineLookahead::load_flow_parts(const Packet* packet) const {
     prefetch_line(&qp->header);
     prefetch_lines(&qp->requester, kRequesterLines);
   } else if (packet->payload_bytes != 0) {
-    // The template of the answer with it.
+    // Prefetches the template of the answer with it.
     if (qp->peer != kNoIndex) prefetch_lines(&core_.peers[qp->peer], kPeerLines);
   } else {
     if (qp->context != kNoIndex) prefetch_lines(&core_.contexts[qp->context], kContextLines);

@@ -1,7 +1,8 @@
-// Which cache lines a poll will touch. In virtual time hosts take turns packet by packet: with
-// thousands of hosts their state lies in memory when a poll begins. Nothing here changes anything.
+// Which cache lines a poll will touch. In virtual time, hosts take turns packet by packet: with
+// thousands of hosts, a host's state is out of the cache when its poll begins. Nothing here changes
+// anything.
 //
-// In stages, some events before the poll, each of which reads what the one before has loaded.
+// Loads in stages, some events before the poll; each stage reads what the one before has loaded.
 // `packet` is what the poll will receive; nullptr: it will send.
 #pragma once
 

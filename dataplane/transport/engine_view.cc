@@ -40,7 +40,7 @@ std::uint64_t packets_in(const PacketFifo& fifo) {
   return count;
 }
 
-// What has arrived and waits for memory, or for an earlier packet.
+// Arrived packets that wait for memory, or for an earlier packet.
 std::uint64_t held_by(const QueuePair& qp) {
   const std::uint64_t early = qp.selective == nullptr ? 0 : qp.selective->receive.early.held();
   return packets_in(qp.responder.parked) + responses_in(qp.requester.parked) + early;
@@ -118,14 +118,14 @@ std::string EngineView::check_conservation() const {
     backlog[qp->context] += qp->requester.backlog_bytes + qp->responder.backlog_bytes;
     ++attached[qp->context];
     if (!Scoreboard::repair_adds_up(*qp)) {
-      return "queue pair " + std::to_string(qp->number) + ": what it is to send again is off";
+      return "queue pair " + std::to_string(qp->number) + ": its repair flag is wrong";
     }
   }
   for (std::uint32_t i = 0; i < core_.contexts.size(); ++i) {
     const CongestionContext& context = core_.contexts[i];
     if (!context.in_use) continue;
     const std::string name = "context " + std::to_string(i);
-    if (attached[i] == 0) return name + ": nobody uses it";
+    if (attached[i] == 0) return name + ": no queue pair or handle uses it";
     if (!migration_.under_way() &&
         context.algorithm != setups_.algorithm_for(core_.peers[context.peer])) {
       return name + ": runs an algorithm that is not its peer's";
@@ -138,7 +138,7 @@ std::string EngineView::check_conservation() const {
       return name + ": backlog of " + std::to_string(context.backlog_bytes) +
              " bytes, its queue pairs say " + std::to_string(backlog[i]);
     }
-    if (context.queue_pairs != attached[i]) return name + ": count of queue pairs is off";
+    if (context.queue_pairs != attached[i]) return name + ": its count of queue pairs is wrong";
     if (context.sent_total > context.decision.ceiling && context.decision.ceiling != 0 &&
         context.place == ContextPlace::ready) {
       return name + ": sent " + std::to_string(context.sent_total) + " bytes beyond its ceiling " +

@@ -15,8 +15,8 @@
 namespace paceline::transport {
 
 QueuePair* QpStatePart::create(const QpConfig& config) {
-  // A number that was just freed comes last, as on NICs: packets to it may still be under way, or
-  // be sent again for minutes by a peer that has not heard (datagrams name no connection).
+  // A number that was just freed comes last, as on NICs. Packets to it may still be in flight, or a
+  // peer that does not know may send them again for minutes (datagrams name no connection).
   const auto made = static_cast<std::uint32_t>(core_.qps.size());
   if (made < EngineCore::kMaxQps && free_.size() <= core_.config.spare_queue_pairs) {
     core_.qp_timers.reserve(roomy(made + 1));
@@ -45,7 +45,7 @@ void QpStatePart::destroy(QueuePair& qp) {
   const std::uint32_t index = core_.qp_index(qp);
   core_.qp_timers.cancel(index);
   core_.qps[index] = nullptr;
-  // Its number stays, its memory goes: the place may not be used again for long.
+  // Its number stays, its memory is freed: the place may stay unused for long.
   QpConfig least;
   least.send_queue_depth = 1;
   least.max_dest_rd_atomic = 0;
@@ -53,7 +53,7 @@ void QpStatePart::destroy(QueuePair& qp) {
     free_.push_back(&qp);
     qp = QueuePair(qp.number, least);
   } catch (const std::bad_alloc&) {
-    // It keeps its memory; where it has no place in the list, it is not used again.
+    // It keeps its memory. If it has no place in the list, it is not used again.
   }
 }
 
@@ -146,7 +146,7 @@ ModifyResult QpStatePart::check_values(const QueuePair& qp, const QpAttributes& 
   for (const auto& rule : rules) {
     if (bad(rule.attribute, rule.wrong)) return {ModifyError::bad_value, rule.attribute};
   }
-  // Requests that the peer has under way cannot be revoked.
+  // Requests that the peer has in progress cannot be revoked.
   if ((mask & max_dest_rd_atomic) != 0 && can_receive(qp.state) &&
       qp.responder.responses.any_due()) {
     return {ModifyError::not_drained, max_dest_rd_atomic};
@@ -181,7 +181,8 @@ ModifyResult QpStatePart::modify(QueuePair& qp, const QpAttributes& a, std::uint
   const auto take = [mask](std::uint32_t attribute, auto& into, const auto& value) {
     if ((mask & attribute) != 0) into = value;
   };
-  if ((mask & access_flags) != 0) core_.pool.end_loans();  // what peers may read is as it is now
+  // Peers read only what they may read from now on.
+  if ((mask & access_flags) != 0) core_.pool.end_loans();
   take(access_flags, c.access, a.access);
   take(qkey, c.qkey, a.qkey);
   take(path, qp.path, a.path);

@@ -1,5 +1,5 @@
-// The life of queue pairs: made, led from state to state (InfiniBand vol. 1, 10.3.1 and 11.2.5.2),
-// destroyed. Control operations: may allocate.
+// The life of queue pairs: created, led from state to state (InfiniBand vol. 1, 10.3.1 and
+// 11.2.5.2), destroyed. These are control operations: they may allocate.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,18 @@ class QpStatePart {
         congestion_(congestion),
         migration_(migration) {}
 
-  // In RESET. nullptr when numbers have run out. Throws std::bad_alloc; then nothing has changed.
+  // Creates a queue pair in RESET. nullptr when numbers have run out. Throws std::bad_alloc; then
+  // nothing has changed.
   QueuePair* create(const QpConfig& config);
-  // Never throws for want of memory.
+  // Never throws because of a lack of memory.
   void destroy(QueuePair& qp);
 
   ModifyResult modify(QueuePair& qp, const QpAttributes& attributes, std::uint32_t mask);
   QpAttributes query(const QueuePair& qp) const;
-  // From RESET or INIT to RTS, with what the queue pair was created with.
+  // Goes from RESET or INIT to RTS, with the attributes that the queue pair was created with.
   bool connect(QueuePair& qp, const QpAddress& remote, Psn first_psn, std::uint16_t source_port);
 
-  // Completion queues that have overrun take their queue pairs with them (vol. 1, 11.6.3.2).
+  // Completion queues that have overrun fail their queue pairs (vol. 1, 11.6.3.2).
   void fail_overrun();
 
  private:

@@ -135,13 +135,14 @@ void ReceivePath::take(Packet* packet) {
   core_.pool.free(packet);
 }
 
-// IPv4, the usual case, is told from the queue pair alone.
+// IPv4, the usual case, needs nothing but the queue pair.
 bool ReceivePath::from_peer(const QueuePair& qp, const wire::ParsedPacket& parsed) const {
   if (!parsed.ipv6 && qp.peer_v4 != 0) return parsed.source.v4_value() == qp.peer_v4;
   return qp.peer != kNoIndex && core_.peers[qp.peer].ip == parsed.source;
 }
 
-// A target of XRC asks nothing, and hears of one thing: that its initiator is no more.
+// An XRC target sends no requests. It accepts one acknowledgement: the NAK that says that its
+// initiator is gone.
 bool ReceivePath::ends_target(QueuePair& qp, wire::Aeth aeth, Psn psn) {
   if (qp.config.type != QpType::xrc_target || !can_send(qp.state) ||
       !AckProgress::on_disconnect_nak(core_, qp, aeth, psn)) {
@@ -151,7 +152,7 @@ bool ReceivePath::ends_target(QueuePair& qp, wire::Aeth aeth, Psn psn) {
   return true;
 }
 
-// For a UD queue pair, from anybody.
+// A packet for a UD queue pair, from any sender.
 void ReceivePath::receive_datagram(QueuePair& qp, const wire::ParsedPacket& parsed,
                                    Packet* packet) {
   const std::uint32_t peer =
@@ -170,13 +171,13 @@ void ReceivePath::receive_datagram(QueuePair& qp, const wire::ParsedPacket& pars
   core_.pool.free(packet);
 }
 
-// For a connected queue pair.
+// Data for a connected queue pair.
 void ReceivePath::count_data(const QueuePair& qp, const wire::ParsedPacket& parsed,
                              const Packet& packet) {
   grants_.count_data(core_.peers[qp.peer].counters, parsed, packet);
 }
 
-// Time is that of the poll, except for what is measured: that ends when the packet came.
+// The time is that of the poll, except for measurements, which end when the packet arrived.
 void ReceivePath::receive_stamped(std::span<Packet* const> burst) {
   for (Packet* const packet : burst) {
     core_.arrived = packet->time;

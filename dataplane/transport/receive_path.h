@@ -1,4 +1,4 @@
-// Packets in: each is parsed, counted, and given to the machine that it is for.
+// Incoming packets: each is parsed, counted, and given to the machine that it is for.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class ReceivePath {
     take(packet);
     congestion_.perform();
   }
-  // The same for packets that say when they came.
+  // The same for packets that carry their time of arrival.
   void receive_stamped(std::span<Packet* const> burst);
 
  private:

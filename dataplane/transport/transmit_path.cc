@@ -17,13 +17,13 @@ constexpr std::size_t kMaxBurst = 32;
 constexpr std::size_t kMaxControlBurst = 16;
 // How long a context waits when the packet pool is empty.
 constexpr Picos kPoolRetry = picos_from_micros(1);
-// A port that takes nothing for this long has lost its link or its peer. From then on packets that
-// it refuses are dropped, as on a dead link: the timers of the queue pairs run on, and their owners
-// get an error. This is longer than any pause of a working link.
+// A port that takes nothing for this long has lost its link or its peer. From then on, packets that
+// it refuses are dropped, as on a dead link: the timers of the queue pairs continue, and their
+// owners get an error. This is longer than any pause of a working link.
 constexpr Picos kMostRefusal = picos_from_micros(100'000);
 }  // namespace
 
-// Control packets go ahead of all data, as many as the port takes now.
+// Sends control packets ahead of all data, as many as the port takes now.
 void TransmitPath::flush_control() {
   if (core_.acks_waiting) {
     core_.waiting_acks.fill({});
@@ -86,7 +86,7 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
       context.decision.classed != 0 ? scheduler_.class_of_next(context) : context.traffic_class;
   const bool response = scheduler_.sends_response(qp, context);
   if (!(response ? ReadResponder::build(core_, qp, *packet) : requester_.build_next(qp, *packet))) {
-    // Memory is not at hand; or the queue pair has failed, and left the ring.
+    // Memory is not at hand; or the queue pair has failed and left the ring.
     core_.pool.free(packet);
     congestion_.perform();
     if (qp.active) {
@@ -108,7 +108,7 @@ Packet* TransmitPath::send_one(std::uint32_t index, CongestionContext& context) 
   scheduler_.charge(context, sent);
   if (qp.requester.rate_limited && !response) [[unlikely]]
     RequesterTimer::charge_limit(core_, qp, sent.wire_bytes);
-  // The last answer before a refusal: with it the queue pair has failed, and left the ring.
+  // This was the last answer before a refusal: the queue pair has failed and left the ring.
   if (!qp.active) [[unlikely]]
     return packet;
   scheduler_.pace(context, sent);
@@ -174,7 +174,7 @@ void TransmitPath::send() {
       if (context.decision.classed != 0) [[unlikely]] {
         if (scheduler_.parked(index, context, traffic_class)) continue;
       } else if (context.traffic_class != traffic_class) [[unlikely]] {
-        // It waited here while its classes changed, or the slot's last owner did.
+        // The context waited here while its classes changed, or the slot's previous owner did.
         scheduler_.take_own_turn(index, context);
         continue;
       }

@@ -1,5 +1,5 @@
-// Packets out: control packets first, then those of contexts that are ready, as long as the port
-// takes them.
+// Outgoing packets: control packets first, then those of ready contexts, as long as the port takes
+// them.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class TransmitPath {
   Packet* send_one(std::uint32_t index, CongestionContext& context);
   void offer(unsigned traffic_class, std::span<Packet* const> burst);
   bool flush_backlog(unsigned traffic_class);
-  // The port was offered packets of the class. True: those that it did not take are to be dropped.
+  // The port was offered packets of the class. True: drop those that it did not take.
   bool stands_still(unsigned traffic_class, bool took_some);
 
   EngineCore& core_;

@@ -1,4 +1,5 @@
-// Numbers to words and back: what a program with only our library finds nowhere else.
+// Translates numbers to words and back: functions that a program with only our library finds
+// nowhere else.
 #include <array>
 #include <cstddef>
 

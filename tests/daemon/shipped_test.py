@@ -142,7 +142,7 @@ def main():
     try:
         host.start()
         host.wait_for("the service is started", host.healthy)
-        check("else one is started from" in host.log_text(), host.log_text())
+        check("otherwise starts one from" in host.log_text(), host.log_text())
         check("with NICs h0 h1" in host.log_text(), host.log_text())
         metrics(host)
         explain(host)

@@ -135,7 +135,7 @@ def activated(host):
     host.given = [listening, other]
     host.refused("hands over 2 sockets; one is expected")
     host.given = [other]
-    host.refused("no Unix stream socket that listens")
+    host.refused("not a listening Unix stream socket")
     other.close()
     host.given = [listening]
     say("ok   what is no socket of its own is refused")

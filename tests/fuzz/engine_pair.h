@@ -1,4 +1,4 @@
-// Two live engines on a cable for the state-machine fuzzer: small, cheap to make anew for every
+// Two live engines on a cable for the state-machine fuzzer: small, cheap to make again for every
 // input, and strict: whatever breaks a promise ends the process.
 #pragma once
 

@@ -20,7 +20,7 @@ class ForgedPackets {
  public:
   explicit ForgedPackets(Corner& corner) : at_(corner), in_(corner.in) {}
 
-  // Of the transport: any opcode, with numbers near those expected.
+  // A transport packet: any opcode, with numbers near the expected ones.
   Packet* data() {
     Packet* packet = at_.pair.pool.alloc();
     const std::uint8_t flags = in_.byte();
@@ -81,14 +81,14 @@ class ForgedPackets {
       trim(*packet, at_.end().port.info().wire);
       at_.end().last_switch.count_trimmed();
     } else if ((how & 4U) != 0) {
-      // Of that mark, too, anything: it has no payload to lose, or keeps it.
+      // The trim mark can be forged too: the packet then has no payload to lose, or keeps it.
       packet->flags |= packet_flag::trimmed;
       at_.end().last_switch.count_trimmed();
     }
     return packet;
   }
 
-  // Of congestion control.
+  // A congestion-control packet.
   Packet* control() {
     Packet* packet = at_.pair.pool.alloc();
     const std::uint8_t kind = in_.byte();

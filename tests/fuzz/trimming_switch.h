@@ -34,7 +34,7 @@ inline void trim(Packet& packet, const WireAccounting& wire) {
 // records into those that collect them.
 class TrimmingSwitch final : public Port {
  public:
-  // Of every record, so that one that comes back is known to be ours.
+  // The rate in every record, so that the test recognizes a record that comes back.
   static constexpr std::uint32_t kRateMbps = 100'000;
 
   explicit TrimmingSwitch(Port& behind) : behind_(behind), wire_(behind.info().wire) {}

@@ -26,7 +26,7 @@ constexpr std::uint32_t kDepth = 64;  // of queues
 // `paceline mesh` takes by default.
 constexpr Picos kInterval = picos_from_micros(74);
 
-// Of a worker with so many busy NICs, at least.
+// The least turn of a worker with so many busy NICs.
 constexpr Picos kTurn = picos_from_micros(1);
 
 constexpr const char* kTestbed = R"(

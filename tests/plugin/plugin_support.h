@@ -43,7 +43,7 @@ inline std::string plugin_toml(const std::string& name, const std::string& bytes
   return incast_toml("plugin:" + module_path(name), bytes);
 }
 
-// Of an incast.
+// The world of an incast.
 inline VirtualWorld world_of(const std::string& toml, WorldOptions options = {}) {
   const config::Scenario scenario = scenario_of(toml);
   options.check_invariants = true;

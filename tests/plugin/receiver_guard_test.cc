@@ -165,7 +165,7 @@ TEST_CASE("rounds are neither due at once nor put off for long") {
   for (std::size_t i = 1; i < rounds.size(); ++i) {
     CHECK(rounds[i] - rounds[i - 1] <= PluginReceiver::kLongestRtts * kRtt + 1);
   }
-  // Who asks meanwhile is looked at.
+  // Senders that ask meanwhile are looked at.
   const std::int64_t now = rounds.back() + kRtt;
   rounds.clear();
   senders.ask(now, 1, kPacket);

@@ -67,7 +67,7 @@ BridgeRun converse(const fabric::FabricSpec& spec, cc::AlgorithmId algorithm) {
     CHECK(finished.load() == 2);
     CHECK(side0.verdict() == "");
     CHECK(side1.verdict() == "");
-    // What is still under way gets where it goes.
+    // Frames still in flight arrive.
     for (int i = 0; i < 10'000; ++i) {
       now += picos_from_micros(1);
       bridge.turn(now);

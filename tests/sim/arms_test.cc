@@ -203,8 +203,8 @@ TEST_CASE("two arms that do not go together are refused, and say why", "[arms]")
                  transport::ArmsByPeer arms;
                  arms.setups = {world.cc_setup(arm_of("cadence")), world.cc_setup(arm_of("sird"))};
                  CHECK(world.engine(0).reconfigure_refusal(arms) ==
-                       "cadence and sird cannot share the uplink at a time: of two proactive "
-                       "algorithms each has a arbiter of its own");
+                       "cadence and sird cannot share the uplink: two different proactive "
+                       "algorithms would each need an arbiter of their own");
                  arms.setups[1] = world.cc_setup(arm_of("cadence", {{"eta", 0.8}}));
                  CHECK(world.engine(0).reconfigure_refusal(arms) == "");
                  arms.setups[1].primary.values.pop_back();

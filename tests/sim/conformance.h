@@ -22,7 +22,8 @@ struct Promise {
   double share = 0;         // least share of the port against as many flows of dcqcn
 };
 
-// Of the algorithm; an algorithm without one fails the test: write down what it promises.
+// The promise of an algorithm. An algorithm without one fails the test: write down what it
+// promises.
 const Promise& promise_of(const cc::AlgorithmInfo& algorithm);
 
 // The [cc] table of a run, on a line of its own. params: more of them, "name = value, ...".

@@ -97,8 +97,8 @@ const Case kCases[] = {
     // clang-format on
 };
 
-// Of kCases, in that order. After a change that is meant to change results, print them anew,
-// replace the whole list, and say in the commit why:
+// Digests of kCases, in that order. After a change that is meant to change results, print them
+// anew, replace the whole list, and say in the commit why:
 //   build/release/tests/sim/test_sim "[.reprint-golden]"
 constexpr std::uint64_t kGolden[] = {
     0xe82f0f1a8968cea6ULL,  // incast dcqcn paper

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kIncastBytes = 500'000;  // no CDF draws this very size
 
-// Of the flows of a tenth of all, by size, as the figure's axis is divided.
+// A tenth of all flows, by size, as the figure's axis is divided.
 struct SizeBin {
   std::uint64_t up_to = 0;
   std::vector<double> slowdowns;  // sorted

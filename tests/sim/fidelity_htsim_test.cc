@@ -138,7 +138,7 @@ HtsimTimes run_htsim(const HtsimRow& row, const HtsimFabric& fabric, std::uint64
   return out;
 }
 
-// Of that many draws, in rising order.
+// The tails of that many draws, in rising order.
 std::vector<double> tails(const HtsimRow& row, const HtsimFabric& fabric, std::uint64_t seeds) {
   std::vector<double> drawn;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {

@@ -68,7 +68,7 @@ TEST_CASE("real time agrees with virtual time on a slow incast") {
                   << a.virtual_time.rate << " and " << a.real_time.rate);
     CHECK(std::abs(a.rate_difference) < 0.1);
     CHECK(std::abs(a.total_difference) < 0.1);
-    // Of thirty windows the median is less certain than of the two hundred of the whole run.
+    // The median of thirty windows is less certain than that of the two hundred of the whole run.
     CHECK((std::abs(a.queue_difference) < 0.3 ||
            std::abs(a.real_time.queue_bytes - a.virtual_time.queue_bytes) < allowed));
   }

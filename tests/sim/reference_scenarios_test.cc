@@ -41,8 +41,8 @@ std::uint64_t lost(const tools::ScenarioRun& run, fabric::DropReason reason) {
 struct Bounds {
   const char* scenario;
   const char* congestion_control;
-  // Of the collective efficiency. In the comment: what seeds 1 to 6 gave. The margin is for changes
-  // that are no defect, and less than what the defects found so far have cost.
+  // Bounds on the collective efficiency. The comment gives the results of seeds 1 to 6. The margin
+  // leaves room for changes that are not defects; the defects found so far have cost more.
   double least;
   double most;
 };

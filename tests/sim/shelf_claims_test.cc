@@ -93,7 +93,7 @@ struct Swing {
   double deviation = 0;
 };
 
-// Of the queue of four TIMELY flows that start at their share, in the second half of the run.
+// The queue of four TIMELY flows that start at their share, in the second half of the run.
 Swing swing(const std::string& law) {
   const std::string params =
       ", params = { start_rate = 0.25, low_us = 15, high_us = 100, min_rtt_us = 10, "

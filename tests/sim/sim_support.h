@@ -24,7 +24,7 @@ std::string incast(std::uint64_t seed, unsigned fan_in, const std::string& messa
 tools::PreparedScenario prepared(const std::string& toml,
                                  const std::vector<std::string>& overrides = {});
 
-// Those of a scenario that comes with the program: configs/scenarios/NAME.toml.
+// The config of a scenario that comes with the program: configs/scenarios/NAME.toml.
 config::Scenario shipped(const std::string& name, const std::vector<std::string>& overrides = {});
 tools::PreparedScenario prepared(config::Scenario scenario);
 

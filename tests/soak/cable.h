@@ -112,7 +112,7 @@ class CableEnd final : public Port {
   bool print_ = false;
 };
 
-// Who wants to know what became of the packets of a queue pair.
+// Is told what happens to the packets of a queue pair.
 class WeatherListener {
  public:
   WeatherListener() = default;

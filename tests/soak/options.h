@@ -15,7 +15,7 @@ namespace paceline::soak {
 struct Mode {
   std::string_view name;
   void (*configure)(transport::EngineConfig& engine);
-  bool changes = false;  // congestion control and limits of rates change under way
+  bool changes = false;  // congestion control and limits of rates change during the run
   Picos poll_every{1};   // hosts find what has come at multiples of this only
   bool trouble = false;  // beside all that works, connections that do not
 
@@ -40,7 +40,7 @@ struct Options {
   bool hash = false;         // print hashes of all frames and completions, not what was done
   bool frames = false;       // print all frames
   std::string compare;       // file of pinned hashes that the runs named there must have
-  std::string write_hashes;  // file of pinned hashes to write anew
+  std::string write_hashes;  // file of pinned hashes to rewrite
 };
 
 // The command line that repeats the run of `seed`.

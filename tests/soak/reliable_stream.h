@@ -91,7 +91,7 @@ class ReliableStream final : public Stream {
   std::uint64_t done_ = 0;        // jobs below are complete at the initiator
   std::uint64_t arrived_ = 0;     // jobs below have been looked at in the target's memory
   std::uint64_t unsignaled_ = 0;  // in a row
-  std::uint64_t depth_ = 8;       // jobs under way at most, at present
+  std::uint64_t depth_ = 8;       // the most jobs in flight, at present
   bool late_receives_ = false;
   std::array<std::uint64_t, kWords> words_{};
   std::uint64_t payload_ = 0;  // drawn

@@ -1,5 +1,5 @@
 // A connection that is in trouble all the time: requests that are refused, receives that are
-// missing, too short or late, SQD, errors, windows bound anew while they are used; and its queue
+// missing, too short or late, SQD, errors, windows bound again while they are used; and its queue
 // pairs are reset, or destroyed and made again, under traffic. Of each life every request completes
 // once, in order, and nothing is written where nobody may write.
 #pragma once
@@ -46,8 +46,8 @@ class TroubledPair {
   std::uint64_t life_ = 0;  // of the two queue pairs together
   std::array<std::uint32_t, 2> qp_{};
   std::array<std::unique_ptr<transport::ReceiveQueue>, 2> receives_;
-  // Of the memory of each side: all of the first half, to be bound to; the second, to be read; and
-  // the window's, newest and the one before.
+  // Keys to the memory of each side: the first half, for windows to bind to; the second half, to be
+  // read; and the window's newest key and the one before it.
   std::array<std::uint32_t, 2> bindable_{};
   std::array<std::uint32_t, 2> readable_{};
   std::array<std::uint32_t, 2> window_{};

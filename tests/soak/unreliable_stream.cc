@@ -198,7 +198,7 @@ void UnreliableStream::on_weather(Psn psn, const ImpairmentVerdict& verdict) {
   }
 }
 
-// Of a WRITE, every packet is in the target's memory as a whole or not at all.
+// Each packet of a WRITE is in the target's memory either whole or not at all.
 void UnreliableStream::forget_oldest() {
   const Message& m = messages_.front();
   if (transport::is_write(m.opcode)) {

@@ -450,7 +450,7 @@ void World::check_end() {
   require(mode_.trouble || sent_bytes == totals.reliable_bytes + totals.unreliable_bytes,
           "{} bytes were posted, {} sent for the first time",
           totals.reliable_bytes + totals.unreliable_bytes, sent_bytes);
-  // A queue pair whose peer is in error does not know: it goes on waiting for what it misses.
+  // A queue pair whose peer is in error does not know: it still waits for what it misses.
   std::uint64_t early = 0;
   for (auto& host : stage_.hosts) early += host->engine.view().held_packets();
   require(mode_.trouble || early == 0, "{} packets wait for others at the end", early);

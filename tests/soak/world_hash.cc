@@ -1,4 +1,5 @@
-// What a run is known by beside its frames, and what changes under way in the modes that change.
+// What a run is known by beside its frames, and what changes during the run in the modes that
+// change.
 #include <stdexcept>
 #include <variant>
 #include <vector>

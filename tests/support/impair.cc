@@ -104,7 +104,7 @@ void ImpairedPort::handle(Packet* packet) {
     }
     if (copy != nullptr) append(copy);
   }
-  // Those whose time has come follow the packet that released them.
+  // Held packets whose time has come follow the packet that released them.
   std::size_t kept = 0;
   for (const Held& held : held_) {
     if (held.release_at <= arrivals_) {

@@ -107,7 +107,7 @@ TEST_CASE("frame split: damaged packets") {
   CHECK(refused > 1000);
 }
 
-// Who they are for decides somebody else.
+// Another layer decides for whom frames are.
 TEST_CASE("frame split: frames for others stay whole") {
   const auto text = [](std::initializer_list<unsigned> bytes) {
     Frame frame;

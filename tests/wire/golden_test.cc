@@ -134,7 +134,8 @@ TEST_CASE("golden: a flipped bit is noticed unless the field is masked") {
     const auto masked = [&](std::size_t byte, unsigned bit) {
       if (byte == udp + 6 || byte == udp + 7 || byte == std::size_t{p.bth_offset} + 4) return true;
       const std::size_t in_ip = byte - p.l3_offset;
-      // Of the first IPv6 byte, the upper half is the version, the lower the traffic class begins.
+      // In the first IPv6 byte, the upper half is the version; the lower half begins the traffic
+      // class.
       if (ipv6) return (in_ip == 0 && bit < 4) || (in_ip >= 1 && in_ip <= 3) || in_ip == 7;
       return in_ip == 1 || in_ip == 8 || in_ip == 10 || in_ip == 11;
     };

@@ -37,7 +37,7 @@ struct CaptureOptions {
   bool quiet = false;
 };
 
-// Nothing came for this long: the thread need not look again at once.
+// If nothing came for this long, the thread need not look again at once.
 constexpr Picos kIdle = picos_from_micros(50);
 
 // Errors of all options.
@@ -184,18 +184,19 @@ void add_capture_command(CLI::App& app, int& exit_code) {
            ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
            ->type_name("FILE.toml"));
   command->add_option("--port", options->port, "the name of the port in it")->type_name("NAME");
-  command->add_option("--nic", options->nic, "instead: this NIC of a running service")
-      ->type_name("NIC");
   command
-      ->add_option("--name", options->name, "the service's name, where there are several testbeds")
+      ->add_option("--nic", options->nic,
+                   "instead of --testbed and --port: this NIC of a running service")
+      ->type_name("NIC");
+  command->add_option("--name", options->name, "name of the testbed, if there are several")
       ->capture_default_str();
   command->add_option("--socket", options->socket,
-                      "where the service answers, instead of the place that follows from the name");
+                      "socket of the service, instead of the one that follows from the name");
   command->add_option("--duration", options->duration, "stop after this time")->type_name("TIME");
   command->add_option("--packets", options->packets, "stop after so many frames")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  command->add_option("--limit", options->limit, "most bytes of the file (default: 256MB)")
+  command->add_option("--limit", options->limit, "the the most bytes of the file (default: 256MB)")
       ->type_name("SIZE");
   command
       ->add_option("--snap", options->snap,
@@ -223,7 +224,7 @@ void add_capture_command(CLI::App& app, int& exit_code) {
       "  paceline capture --name b --nic h1 -w h1.pcapng --snap 128 --packets 100000\n"
       "  paceline capture --testbed t.toml --port host0 -w in.pcapng --packets 1000 && \\\n"
       "      tshark -r in.pcapng -Y infiniband\n"
-      "Exit status: 0 good (Ctrl-C ends a capture well), 1 no service, it has ended, or writing\n"
+      "Exit status: 0 good (also after Ctrl-C), 1 there is no service, it has ended, or writing\n"
       "failed, 2 bad input.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

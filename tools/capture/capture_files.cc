@@ -24,7 +24,7 @@ struct CaptureLimits {
   std::uint64_t packets = ~std::uint64_t{0};
 };
 
-// Empty when good.
+// Returns an error, or an empty text.
 std::string read_limits(const LinkCaptureOptions& options, CaptureLimits& limits) {
   if (options.packets != 0) limits.packets = options.packets;
   if (options.limit.empty()) return {};
@@ -81,12 +81,12 @@ void LinkCaptureOptions::add_to(CLI::App& command) {
           ->allow_extra_args(false);
   command
       .add_option("--capture-limit", limit,
-                  "stop writing a capture before it is larger (default: 256MB)")
+                  "stop writing a capture before it exceeds this size (default: 256MB)")
       ->type_name("SIZE")
       ->needs(capture);
   command
       .add_option("--capture-packets", packets,
-                  "stop writing a capture after so many packets (default: no limit)")
+                  "stop writing a capture after this many packets (default: no limit)")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->needs(capture);

@@ -1,6 +1,6 @@
-// `--capture LINK.pcapng` of `paceline emulate` and `join`: one file per link, written while the
-// run goes on beside its place and put there when the run is over, interrupted or not. What is in
-// its place is always a whole file.
+// `--capture LINK.pcapng` of `paceline emulate` and `join`: one file per link. It is written under
+// another name while the run continues, and renamed when the run is over, interrupted or not. So a
+// file with the final name is always complete.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class WholeFile {
   WholeFile() = default;
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
-  // What was not finished leaves no trace.
+  // An unfinished file leaves no trace.
   ~WholeFile();
 
   // Returns an error, or an empty text.
@@ -37,7 +37,7 @@ class WholeFile {
 
  private:
   std::string path_;
-  std::string beside_;  // empty: nothing is there
+  std::string beside_;  // empty: there is no such file
   std::ofstream out_;
 };
 
@@ -55,19 +55,19 @@ class CaptureFiles {
   CaptureFiles() = default;
   CaptureFiles(const CaptureFiles&) = delete;
   CaptureFiles& operator=(const CaptureFiles&) = delete;
-  // What was not finished leaves no trace.
+  // Unfinished files leave no trace.
   ~CaptureFiles();
 
-  // Opens a file per path, whose stem names the link of the fabric. `scenario` is prepared;
-  // `epoch`: of the run's time 0, since 1970, where it is one of this world. All errors; on any,
-  // nothing is left behind.
+  // Opens a file per path, whose stem names the link of the fabric. `scenario` is prepared.
+  // `epoch`: the real time of the run's time 0, since 1970, if it has one. Returns all errors;
+  // after any, nothing is left behind.
   std::vector<std::string> open(const config::Scenario& scenario,
                                 const workload::NodeNumbers& numbers,
                                 const LinkCaptureOptions& options, Nanos epoch = Nanos{0});
   std::vector<LinkTapping> taps() const;
-  // The run is over. All errors.
+  // The run is over. Returns all errors.
   std::vector<std::string> finish(Picos end);
-  // After finish(): a line per file for people; and what did not fit, if anything.
+  // After finish(): a line per file for people, and how much did not fit, if anything.
   std::string summary() const;
   std::string warnings() const;
 

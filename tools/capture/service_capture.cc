@@ -23,9 +23,9 @@ namespace paceline::tools {
 
 namespace {
 
-// Nothing came for this long: at 100 Gb/s the usual ring holds 2.7 ms.
+// If nothing came for this long, sleep: at 100 Gb/s the default ring holds 2.7 ms.
 constexpr Picos kRingPause = picos_from_micros(200);
-// Frames between two looks at what else may have happened.
+// Frames between two looks at other events.
 constexpr int kFramesInARow = 1024;
 
 enum class RingEnd : std::uint8_t { asked, service_gone, broken };
@@ -98,7 +98,7 @@ class RingToFile {
     const Picos start = clock.now();
     RingEnd end = RingEnd::asked;
     while (!full() && !Interrupt::flag().load() && clock.now() - start < duration) {
-      // Asked before the last look into the ring: what it has then is all.
+      // Checked before the last look into the ring: what the ring then has is everything.
       const bool gone = handed_.connection.closed();
       const bool any = take(kFramesInARow);
       if (!reader_.error().empty()) return RingEnd::broken;
@@ -115,7 +115,7 @@ class RingToFile {
 
  private:
   bool full() const { return capture_.full() || capture_.written() >= most_; }
-  // False: nothing was there.
+  // False: the ring was empty.
   bool take(int most) {
     int taken = 0;
     CapturedFrame frame;

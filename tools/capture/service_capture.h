@@ -11,7 +11,7 @@
 namespace paceline::tools {
 
 struct ServiceCaptureOptions {
-  std::string socket;    // of programs; that of control is beside it
+  std::string socket;    // of programs; the control socket is beside it
   std::string how_else;  // " --name x": how others would name the service
   std::string nic;
   std::string file;

@@ -1,4 +1,4 @@
-// `paceline ci`: a command over a testbed of its own, from nothing to nothing in one line.
+// `paceline ci`: runs a command over a testbed of its own, which one line starts and ends.
 
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As timeout(1) and container engines have them.
+// The codes of timeout(1) and container engines.
 constexpr int kExitTimedOut = 124;
 constexpr int kExitNoTestbed = 125;
 constexpr std::size_t kMostCaptures = 8;  // of a service
@@ -68,7 +68,7 @@ int refuse_ci(const std::string& error, int code) {
   return code;
 }
 
-// kExitGood, or the exit code after what is wrong has been printed.
+// Returns kExitGood, or an exit code after printing what is wrong.
 int check_ci(const CiOptions& options, CheckedOptions& out) {
   if (options.command.empty()) {
     return report_errors({"no command to run: paceline ci [OPTIONS] -- COMMAND ARGUMENTS"});
@@ -109,7 +109,7 @@ std::vector<std::string> nic_names(const NicListing& listing) {
   return names;
 }
 
-// Which NICs are captured; an error for those that there are not.
+// Chooses the NICs to capture; an error for unknown ones.
 std::string choose_captures(const CiOptions& options, const std::vector<std::string>& nics,
                             std::vector<std::string>& out) {
   std::vector<std::string> named = options.captures;
@@ -143,7 +143,7 @@ void write_status(const std::string& socket, const std::string& file) {
                                : "the service does not answer: " + status.error + "\n");
 }
 
-// What happened to the command, in words and as an exit code.
+// Tells in words how the command ended; returns the exit code.
 int tell_end(const CommandEnd& end, const CiOptions& options) {
   const std::string name = printable(options.command.front());
   if (end.left != 0 && !options.quiet) {
@@ -239,7 +239,7 @@ void add_ci_command(CLI::App& app, int& exit_code) {
                    "override a key: --set cc.algorithm=cadence (repeatable)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--nic", options->nic, "the only NIC that the command sees (all of them)")
+  command->add_option("--nic", options->nic, "the only NIC that the command sees (default: all)")
       ->type_name("NAME");
   command->add_option("--timeout", options->timeout, "end the command after this time: 600s")
       ->type_name("TIME");
@@ -256,7 +256,7 @@ void add_ci_command(CLI::App& app, int& exit_code) {
   command->add_flag("--drop-in", options->drop_in,
                     "for programs that dlopen() libibverbs.so.1, as NCCL does");
   command->add_flag("--no-files", options->no_files,
-                    "show no /dev/infiniband and /sys/class/infiniband");
+                    "do not show /dev/infiniband and /sys/class/infiniband");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->add_option("COMMAND", options->command, "the command and its arguments, after --");
   command->positionals_at_end();

@@ -14,9 +14,9 @@ class CiFolder {
   CiFolder(const CiFolder&) = delete;
   CiFolder& operator=(const CiFolder&) = delete;
 
-  const std::string& error() const { return error_; }  // empty: it is there
+  const std::string& error() const { return error_; }  // empty: the folder exists
   const std::string& path() const { return path_; }
-  // Returns its path and what is in it, for people.
+  // Returns its path and its contents, for people.
   std::string keep();
 
  private:

@@ -25,7 +25,7 @@ constexpr const char* kCaptureLimit = "64MB";
 // The first line of a capture that has begun.
 constexpr std::string_view kBegun = "capturing";
 
-// What comes before the next line ends, or before the other end closes.
+// Reads up to the end of the next line, or until the other end closes.
 std::string capture_line(int from) {
   std::string line;
   for (char c = 0; ::read(from, &c, 1) == 1 && c != '\n';) line += c;

@@ -1,4 +1,4 @@
-// Captures NICs of a service, each by a process of its own (`paceline capture`).
+// Captures NICs of a service, each with a process of its own (`paceline capture`).
 #pragma once
 
 #include <sys/types.h>

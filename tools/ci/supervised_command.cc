@@ -21,9 +21,9 @@ using namespace std::chrono_literals;
 
 // A server in the background needs a moment to notice that its client is done.
 constexpr auto kLinger = 1s;
-// Between the request to end and the end by force.
+// The time between the request to end and the end by force.
 constexpr auto kGrace = 5s;
-// How often orphans of orphans are looked for while all of them end.
+// How often to look for orphans of orphans while all of them end.
 constexpr auto kOrphanLook = 50ms;
 constexpr auto kLongestWait = 3600s;
 

@@ -1,5 +1,5 @@
-// Runs a command and waits until none of the processes that it started is left: a process left
-// behind would hold the pipes of a CI job open, and so the job.
+// Runs a command and waits until none of the processes that it started is left: a remaining process
+// would hold the pipes of a CI job open, and so hold up the job.
 #pragma once
 
 #include <sys/types.h>

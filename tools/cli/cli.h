@@ -43,7 +43,7 @@ void add_params_command(CLI::App& app, int& exit_code);
 void add_explain_command(CLI::App& app, int& exit_code);
 void add_completion_command(CLI::App& app, int& exit_code);
 
-// Where there is no configs/X, the X that was installed with the program is meant
+// If configs/X does not exist, the X that was installed with the program is used
 // (share/paceline/X), so that examples work in any folder.
 std::string shipped_file(const std::string& path);
 // For an option that takes an input file.
@@ -60,7 +60,7 @@ struct InputOptions {
   void add_to(CLI::App& command, const std::string& file_help, bool file_required);
   // --set, --seed, --topology and --flows as overrides of the reader, later ones last.
   std::vector<std::string> overrides() const;
-  // All of them as a shell reads them: " first.toml --set repetitions=3".
+  // All words as a shell reads them: " first.toml --set repetitions=3".
   std::string command_words() const;
 };
 

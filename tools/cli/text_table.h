@@ -1,4 +1,4 @@
-// A table that fits a terminal: columns that matter least are left out until the rest fits.
+// A table that fits a terminal: the least important columns are left out until the rest fits.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class TextTable {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// With its colour, if there is to be any.
+// The text with its colour, if colours are wanted.
 std::string styled(const std::string& text, Style style, bool colour);
 
 }  // namespace paceline::tools

@@ -1,4 +1,4 @@
-// What the ranks of a timed collective say of each size.
+// What the ranks of a timed collective report for each size.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace paceline::tools {
 
-// What one rank says of one size.
+// The report of one rank for one size.
 struct RankResult {
   double mean_us = 0;
   std::uint64_t wrong = 0;    // elements
@@ -25,7 +25,7 @@ class BenchResults final : public RankListener {
   void take(std::uint32_t rank, const nlohmann::json& message) override;
   bool complete(std::uint32_t rank) const override;
 
-  // By rank; empty where one is missing.
+  // By rank; empty if one is missing.
   std::vector<RankResult> of_size(std::uint32_t size) const;
 
  private:

@@ -26,7 +26,7 @@ struct BenchPlan {
 struct BenchRow {
   std::uint64_t bytes = 0;
   std::string schedule;
-  std::string problem;          // why there are no figures
+  std::string problem;          // the reason if there are no figures
   double took_us = 0;           // mean of the counted iterations
   double ideal_us = 0;          // 0: not known
   double algorithm_gbytes = 0;  // GB/s of a rank's buffer
@@ -40,7 +40,7 @@ struct BenchProgress {
   std::uint32_t done = 0;
   std::uint32_t all = 0;
   std::string what;
-  double share = 0;  // of the run that is under way
+  double share = 0;  // the finished share of the current run
 };
 
 // Errors: what makes every run impossible. Ends early, with the rows so far, once `stop` is set.
@@ -48,7 +48,7 @@ config::Read<std::vector<BenchRow>> run_bench(
     const BenchPlan& plan, const std::atomic<bool>& stop,
     const std::function<void(const BenchProgress&)>& progress);
 
-// The schedules that can serve that many ranks, of which `per_server` share a server.
+// The schedules that can serve this many ranks, of which `per_server` share a server.
 std::vector<std::string> possible_schedules(const std::string& operation, std::uint32_t ranks,
                                             std::uint32_t per_server);
 

@@ -207,12 +207,13 @@ void add_testbed_options(CLI::App& command, BenchOptions& options) {
           .add_option("--testbed", options.testbed,
                       "run between the NICs of a running testbed, over verbs, and compare the data")
           ->type_name("NAME");
-  command.add_option("--ranks", options.ranks, "with --testbed: its first NICs (default: all)")
+  command
+      .add_option("--ranks", options.ranks, "with --testbed: use its first N NICs (default: all)")
       ->type_name("N")
       ->needs(testbed);
   command
       .add_option("--per-server", options.per_server,
-                  "with --testbed: ranks that schedules take for those of one server (default: 1)")
+                  "with --testbed: ranks per server, as schedules see it (default: 1)")
       ->type_name("G")
       ->needs(testbed);
 }
@@ -234,7 +235,8 @@ void add_bench(CLI::App& parent, int& exit_code) {
   command->add_option("--min", options->least, "the smallest buffer of a rank (default: 1 KiB)")
       ->type_name("BYTES");
   command->add_option("--max", options->most, "the largest (default: 64 MiB)")->type_name("BYTES");
-  command->add_option("--factor", options->factor, "from one size to the next (default: 4)")
+  command
+      ->add_option("--factor", options->factor, "ratio of each size to the one before (default: 4)")
       ->type_name("N")
       ->check(CLI::Range(2U, 1U << 30));
   command

@@ -1,5 +1,5 @@
 // A socket on which the ranks of one group meet their parent: in a folder of its own, which only
-// its owner may enter and which goes with it.
+// its owner may enter and which is removed with it.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class MeetingSocket {
 
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
-  // The descriptor of who has come, or -1.
+  // The descriptor of a new connection, or -1.
   int accept() const;
 
  private:

@@ -21,7 +21,7 @@ namespace paceline::tools {
 namespace {
 
 constexpr int kLookMs = 50;
-// From the first failure on: for others to say what they saw, and then to end.
+// The time after the first failure for other ranks to report what they saw, and then to end.
 constexpr double kSayWhySeconds = 1;
 constexpr double kEndSeconds = 2;
 
@@ -127,7 +127,7 @@ void RankGroup::handle(const Json& message, std::uint32_t number) {
   }
 }
 
-// Once all have come: to each the addresses that others have for it.
+// Once all have come: sends each rank the addresses that the others have for it.
 void RankGroup::hand_on_addresses() {
   for (const Member& member : members_) {
     if (member.addresses.is_null()) return;

@@ -1,6 +1,6 @@
-// The ranks of a collective or a job, a process each, from their start to their end: hands on
-// addresses, lets everybody wait for everybody (tools/collective/rank/meeting.h), and ends all of
-// them when one fails. Whatever else they say is for a listener.
+// The ranks of a collective or a job, a process each, from their start to their end: passes on
+// addresses, synchronises all ranks (tools/collective/rank/meeting.h), and ends all of them when
+// one fails. All other messages go to a listener.
 #pragma once
 
 #include <sys/types.h>
@@ -61,7 +61,7 @@ class RankGroup {
   RankListener& listener_;
   MeetingSocket socket_;
   std::vector<Member> members_;
-  std::vector<std::unique_ptr<rank::JsonLines>> strangers_;  // have not said who they are
+  std::vector<std::unique_ptr<rank::JsonLines>> strangers_;  // have not told their rank yet
   std::vector<std::string> failures_;
   std::uint32_t waited_ = 0;
 };

@@ -19,7 +19,7 @@ std::filesystem::path own_file() {
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
 
-// What a command of this program prints; the exit status, or -1.
+// Collects what a command of this program prints; returns the exit status, or -1.
 int output_of(std::vector<std::string> command, std::string& text) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return -1;
@@ -45,7 +45,7 @@ int output_of(std::vector<std::string> command, std::string& text) {
   return WEXITSTATUS(status);
 }
 
-// By which commands find the service; they know PACELINE_SOCKET, too.
+// The option by which commands find the service; they know PACELINE_SOCKET, too.
 std::string service_option(const std::string& testbed) { return fmt::format("--name={}", testbed); }
 
 std::string rank_program() { return (own_file().parent_path() / kRankProgram).string(); }

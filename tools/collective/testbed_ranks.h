@@ -1,4 +1,4 @@
-// The NICs of a running testbed, and how a rank is started on one of them.
+// The NICs of a running testbed, and how to start a rank on one of them.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace paceline::tools {
 
-// The NICs of the testbed, in its order. Where there are none `errors` are empty, for the program
-// that looked has printed why.
+// The NICs of the testbed, in its order. If there are none, `errors` is empty, because the program
+// that looked has printed the reason.
 config::Read<std::vector<std::string>> testbed_nics(const std::string& testbed);
 
 // Why no rank can be started here; empty: they can.

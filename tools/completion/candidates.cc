@@ -41,7 +41,7 @@ void offer_options(const CLI::App& app, Candidates& out) {
   }
 }
 
-// "TEXT:{on,off}" has choices; names of types and of positionals say what is a file.
+// "TEXT:{on,off}" has choices; names of types and of positionals tell what is a file.
 void offer_values(const CLI::Option& option, Candidates& out) {
   const std::string type = option.get_type_name();
   const auto open = type.find('{');
@@ -59,7 +59,7 @@ void offer_values(const CLI::Option& option, Candidates& out) {
   }
 }
 
-// The command that the words before the last one lead to, and what it still awaits.
+// The command to which the words before the last one lead, and what it still expects.
 struct CommandWalk {
   const CLI::App* app = nullptr;
   const CLI::Option* value_of = nullptr;

@@ -107,9 +107,10 @@ void add_completion_command(CLI::App& app, int& exit_code) {
   add_script("bash", kBash);
   add_script("zsh", kZsh);
   CLI::App* words =
-      command->add_subcommand("words", "what the scripts ask: which words may follow");
+      command->add_subcommand("words", "print the words that may follow; the scripts call this");
   auto typed = std::make_shared<std::vector<std::string>>();
-  words->add_option("WORD", *typed, "the words behind `paceline`, after --; the last is completed");
+  words->add_option("WORD", *typed,
+                    "the words after `paceline`, behind --; the last one is completed");
   words->positionals_at_end();
   words->callback([typed, &app, &exit_code] { exit_code = print_words(app, *typed); });
   command->footer(

@@ -82,7 +82,7 @@ int diagnose_scenario(const DiagnoseOptions& options) {
   return tell(options, scenario.name, scenario.seed, observed.evidence);
 }
 
-// What runs, or ran, in real time.
+// Diagnoses what runs, or ran, in real time.
 int diagnose_running(const DiagnoseOptions& options, const WatchTestbed& watch) {
   const auto lasts = config::parse_time(options.lasts);
   if (!lasts.error.empty()) return report_errors({"--for: " + lasts.error});
@@ -111,7 +111,7 @@ int diagnose_running(const DiagnoseOptions& options, const WatchTestbed& watch) 
   return tell(options, watched.name, 0, watched.evidence);
 }
 
-// Empty: what is asked for fits together.
+// Empty: the options fit together.
 std::string misfit(const DiagnoseOptions& options) {
   const auto given = [](const std::string& text) { return text.empty() ? 0 : 1; };
   const int sources = given(options.input.file) + given(options.testbed) + given(options.fleet) +
@@ -155,7 +155,7 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
                    "watch this running testbed instead (`default`, unless it was given a --name)")
       ->type_name("NAME");
   command->add_option("--socket", options->socket,
-                      "where its service answers, instead of the place that follows from the name");
+                      "socket of its service, instead of the one that follows from the name");
   command
       ->add_option("--fleet", options->fleet,
                    "watch the hosts of this file instead, by their pacelined")
@@ -163,8 +163,9 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
   command->add_option("--for", options->lasts, "how long to watch: 100ms to 3600s")
       ->capture_default_str();
   command
-      ->add_option("--record", options->record,
-                   "keep what is seen of a testbed or a fleet, also where Ctrl-C ends it")
+      ->add_option(
+          "--record", options->record,
+          "keep what hosts report of a testbed or a fleet, also if Ctrl-C ends the command")
       ->type_name("FILE.jsonl");
   command->add_option("--replay", options->replay, "judge what --record kept")
       ->type_name("FILE.jsonl");
@@ -172,7 +173,7 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
       ->type_name("FILE.json");
   command
       ->add_option("--html", options->html,
-                   "write a page: verdicts, the course of time, who is slow with whom")
+                   "write a page: verdicts, time series, which pairs are slow")
       ->type_name("FILE.html");
   command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
   command->footer(
@@ -189,13 +190,13 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
       "  name = \"a\"\n"
       "  url = \"https://a:7471\"    or unix:/PATH, or http:// at a tunnel's end\n"
       "  token_file = \"a.token\"    with ca = FILE, if the system does not trust its certificate\n"
-      "  nics = [\"a0\", \"a1\"]       all of the service, if it is absent\n"
-      "  places = [0, 2]           of these in the fabric, if neither addresses nor the order say "
-      "it\n"
-      "Where switches hash, paths are known of emulated fabrics alone; rules that need them are\n"
-      "silent elsewhere.\n"
+      "  nics = [\"a0\", \"a1\"]       default: all NICs of the service\n"
+      "  places = [0, 2]           their places in the fabric, if addresses and order do not tell\n"
+      "Where switches hash, paths are known only for emulated fabrics; elsewhere the rules that\n"
+      "need paths give no verdict.\n"
       "The rules use what hosts measure, not the queues of switches. There may be no verdict.\n"
-      "Exit status: 0 with or without a verdict, 1 nobody answers, 2 bad input, 130 interrupted.");
+      "Exit status: 0 with or without a verdict, 1 no service answers, 2 bad input,\n"
+      "130 interrupted.");
   command->callback([options, watch, &exit_code] {
     if (const std::string wrong = misfit(*options); !wrong.empty()) {
       exit_code = report_errors({wrong});

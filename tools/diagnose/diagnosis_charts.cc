@@ -37,7 +37,7 @@ std::string opening(double height, std::string_view label) {
                      height, html_escaped(label));
 }
 
-// Which queue pairs a culprit concerns: those of its NIC, those that pass its link or its switch.
+// Which queue pairs a culprit concerns: those of its NIC, or those that pass its link or switch.
 class Concerned {
  public:
   Concerned(const Evidence& evidence, const std::string& culprit) : e_(evidence) {
@@ -119,7 +119,7 @@ double time_ms(const Evidence& e, std::size_t window) {
   return static_cast<double>(e.window_ends[window].count) / 1e9;
 }
 
-// Steps from window to window, with gaps where there is no figure.
+// Steps from window to window, with gaps where figures are missing.
 std::string steps(const Evidence& e, const std::vector<double>& values, double most, double top,
                   double bottom) {
   std::string path;

@@ -9,10 +9,10 @@
 
 namespace paceline::tools {
 
-// How slow the messages from each of these NICs to each are, as a square of cells.
+// How slow the messages between each pair of these NICs are, as a square of cells.
 std::string matrix_chart(const diagnosis::Evidence& evidence, const std::vector<std::size_t>& nics);
 
-// What queue pairs counted over time: those that a culprit concerns against the others. `culprit`
+// The counts of queue pairs over time: those that a culprit concerns against the others. `culprit`
 // is named as in a verdict; empty: all are others.
 std::string timeline_chart(const diagnosis::Evidence& evidence, const std::string& culprit);
 

@@ -12,7 +12,7 @@
 
 namespace paceline::tools {
 
-// The NICs with the slowest messages, at most so many, in ascending order.
+// The NICs with the slowest messages, at most this many, in ascending order.
 std::vector<std::size_t> slowest_nics(const diagnosis::Evidence& evidence, std::size_t most);
 
 // The verdicts, then the matrix of slow messages between NICs.

@@ -39,7 +39,7 @@ class EvidenceRecorder {
     Picos pausing{0};
     std::uint64_t reclassed = 0;
     std::uint64_t sent_bytes = 0;
-    std::uint64_t glances = 0;  // of those that found it sending
+    std::uint64_t glances = 0;  // looks among these that found it sending
     std::uint64_t received_bytes = 0;
     std::uint64_t received = 0;
     std::uint64_t marked = 0;

@@ -8,7 +8,7 @@
 
 namespace paceline::tools {
 
-// Sets the links, the NICs' names and rates, and what else the description says. `scenario` is
+// Sets the links, the NICs' names and rates, and the rest of the description. `scenario` is
 // prepared (its files are read).
 void describe_fabric(const config::Scenario& scenario, const workload::NodeNumbers& numbers,
                      const fabric::FabricSpec& spec, diagnosis::Evidence& out);

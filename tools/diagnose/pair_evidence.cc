@@ -14,7 +14,7 @@ std::uint64_t losses_of(const config::Scenario& scenario,
                                                        : record.naks_received + record.timeouts;
 }
 
-// Empty: switches choose on the way.
+// Empty: switches choose the path.
 std::vector<std::uint32_t> DescribedPaths::only_way(std::uint32_t from, std::uint32_t to) const {
   std::vector<std::uint32_t> way = topology_.path(from, to);
   const bool chosen = std::any_of(way.begin(), way.end(), [&](std::uint32_t link) {

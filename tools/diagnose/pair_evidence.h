@@ -1,4 +1,4 @@
-// What queue pairs tell of their losses and paths, in virtual time and on a testbed alike.
+// What queue pairs tell about their losses and paths, in virtual time and on a testbed alike.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ class DescribedPaths {
   DescribedPaths(const DescribedPaths&) = delete;
   DescribedPaths& operator=(const DescribedPaths&) = delete;
 
-  // Sets base_rtt_ns of a pair with src and dst and, where packets take one path, its ways.
+  // Sets base_rtt_ns of a pair with src and dst and, if packets take one path, its paths.
   // `source_port`: of its packets; 0: not known. `hash_known`: switches choose among paths as
-  // emulated ones do; else only the path that has no other beside it is known.
+  // emulated ones do; else only a path without alternatives is known.
   void describe(std::uint16_t source_port, diagnosis::PairEvidence& pair,
                 bool hash_known = true) const;
 

@@ -1,4 +1,4 @@
-// Runs a scenario in virtual time and collects what the edge of its fabric knows.
+// Runs a scenario in virtual time and collects what can be measured at the edge of its fabric.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace paceline::tools {
 
-// What only an emulator sees of a switch.
+// Queues of a switch, which only an emulator sees.
 struct SwitchQueues {
   std::uint64_t deepest_bytes = 0;  // of all its queues
   std::uint64_t marked = 0;

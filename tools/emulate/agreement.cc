@@ -7,7 +7,7 @@ namespace paceline::tools {
 
 namespace {
 
-// The lower one of the two in the middle; 0 of nothing.
+// The lower one of the two in the middle; 0 if there are no values.
 double median(std::vector<double>& values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);

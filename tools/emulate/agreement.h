@@ -1,6 +1,6 @@
 // The same run in virtual time and in real time, side by side: how deep the queues were and how
-// fast each host sent, window by window. Windows in which the host stopped us, and those at the
-// start, do not count; where the world's clock was held, a stop is in no window.
+// fast each host sent, window by window. Windows in which the host stopped this process, and those
+// at the start, do not count; if the world's clock was held, no window contains a stop.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class WindowRecorder {
   Picos distance() const { return distance_; }
   Picos window() const { return distance_ * kLooks; }
   void look(VirtualWorld& world, Picos at);
-  // Whole ones only, one after the other from time 0.
+  // Only complete windows, one after the other from time 0.
   const std::vector<AgreementWindow>& windows() const { return windows_; }
 
  private:
@@ -40,7 +40,7 @@ class WindowRecorder {
 
 struct Agreement {
   std::size_t windows = 0;  // that both runs have
-  std::size_t warm_up = 0;  // of these not counted, from the start
+  std::size_t warm_up = 0;  // windows that are not counted, from the start
   std::size_t stopped = 0;  // and those in which the host stopped us
   std::size_t counted = 0;
   // Medians over the windows counted: of the queue; of all senders' rates; of their sum.
@@ -64,9 +64,9 @@ struct Agreement {
   bool close() const;
 };
 
-// Bytes by which queues may differ: what delays a packet by no more than hosts may be late
-// (RealTimeReport::tolerance), or a packet of each sender, which is what depends on how senders
-// that do not know of each other happen to be in step. In virtual time equal rates stay in step.
+// Bytes by which queues may differ: what delays a packet by as much as hosts may be late
+// (RealTimeReport::tolerance), or a packet of each sender, because that much depends on whether
+// independent senders happen to be in step. In virtual time equal rates stay in step.
 double queue_allowed(const RealTimeReport& report, Rate rate, std::size_t senders,
                      std::uint32_t packet_bytes);
 

@@ -124,7 +124,7 @@ int run(const EmulateOptions& options) {
   const double wall = wall_seconds() - begin;
   line.clear();
   if (!result.one_thread_because.empty()) {
-    fmt::print(stderr, "paceline: {}: run by one thread: {}\n", scenario.name,
+    fmt::print(stderr, "paceline: {}: run on one thread: {}\n", scenario.name,
                result.one_thread_because);
   }
   if (result.counters.plugin_quarantines != 0) {
@@ -197,16 +197,16 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
   options->captures.add_to(*command);
   command
       ->add_option("--threads", options->threads,
-                   "run on N threads (default: 1), with the same results; faster from some hundred "
-                   "hosts on. A run that needs one thread (--capture, --series-out, max_hops, one "
-                   "switch) says so and takes one")
+                   "run on N threads (default: 1), with the same results; faster from a few "
+                   "hundred hosts on. A run that needs one thread (--capture, --series-out, "
+                   "max_hops, one switch) says so and uses one")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxThreads));
   CLI::Option* real_time = command->add_flag(
       "--real-time", options->real_time,
       "run under this machine's clock instead of virtual time, on one thread: engines and "
       "applications act when they are polled. Prints how late they were, and whether the results "
-      "can be trusted. One core can time a few Gb/s in all, at round trips of some 100 us");
+      "can be trusted. One core keeps up with a few Gb/s in total, at round trips of about 100 us");
   command
       ->add_option("--on-stop", options->on_stop,
                    "when the host stops this process for more than 100 us: run-on, let the world's "

@@ -13,9 +13,9 @@ namespace paceline::tools {
 
 // For people.
 std::string emulation_text(const config::Scenario& scenario, const ScenarioRun& run);
-// How well a run in real time kept time, for people.
+// How well a run in real time kept time, as text.
 std::string real_time_text(const RealTimeReport& report);
-// The same for machines.
+// The same as JSON.
 nlohmann::ordered_json real_time_json(const RealTimeReport& report);
 // For machines: schema 1, stable key order.
 std::string emulation_json(const config::Scenario& scenario, const ScenarioRun& run);

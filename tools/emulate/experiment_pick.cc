@@ -11,7 +11,7 @@ namespace paceline::tools {
 
 namespace {
 
-// The one of that name; else an error that lists all names.
+// The item of that name; else an error that lists all names.
 template <class Item>
 const Item* named(const std::vector<Item>& items, const std::string& option,
                   const std::string& name, const std::string& file,
@@ -39,7 +39,7 @@ config::Read<config::Scenario> pick_run(const InputOptions& input, const std::st
   }
   if (input.file.empty()) out.errors.emplace_back("--scenario and --arm need an experiment FILE");
   if (!out.errors.empty()) return out;
-  InputOptions without_seed = input;  // --seed is that of the run, not of the experiment
+  InputOptions without_seed = input;  // --seed is the seed of the run, not of the experiment
   without_seed.seed.reset();
   options.overrides = without_seed.overrides();
   auto read = config::read_experiment_file(input.file, options);

@@ -1,4 +1,4 @@
-// What hosts of a scenario with [probing] found out, printed and written.
+// The results of hosts that probe each other in a scenario with [probing], printed and written.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

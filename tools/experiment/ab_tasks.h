@@ -1,4 +1,4 @@
-// The runs of an experiment as tasks, and what has come in of them.
+// The runs of an experiment as tasks, and the results collected so far.
 #pragma once
 
 #include <cstdint>

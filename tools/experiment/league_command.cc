@@ -170,7 +170,9 @@ void add_league_command(CLI::App& app, int& exit_code) {
   command->add_option("--entries", options->entries, "only these entries, separated by commas")
       ->delimiter(',')
       ->type_name("NAME,...");
-  command->add_option("--repetitions", options->repetitions, "instead of those of the size")
+  command
+      ->add_option("--repetitions", options->repetitions,
+                   "repetitions of a scenario (default: those of its size)")
       ->type_name("N")
       ->check(CLI::Range(1U, 10'000U));
   command->add_option("--out", options->out, "results as JSON (default: NAME.SIZE.json)")
@@ -189,7 +191,8 @@ void add_league_command(CLI::App& app, int& exit_code) {
   options->tasks.add_to(
       *command, "file of finished runs, which are not run again (default: NAME.runs.jsonl)");
   command->footer(
-      "Every entry gets the same arrivals. An interrupted league continues where it was: a run is\n"
+      "Every entry gets the same arrivals. An interrupted league continues where it stopped: a run "
+      "is\n"
       "kept under a hash of everything that determines it, this program included. Results are the\n"
       "same with any --jobs. docs/experiments.md says how entries are ranked and how to add one.\n"
       "Many processes and machines share the runs when mpirun starts the command:\n"

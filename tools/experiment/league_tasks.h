@@ -1,4 +1,4 @@
-// The runs of a league as tasks, and what has come in of them.
+// The runs of a league as tasks, and the results collected so far.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class LeagueTasks final : public TaskList {
   TaskRecord execute(std::size_t task, const std::atomic<bool>& stop) const override;
   std::string keep(std::size_t task, std::string_view record) override;
 
-  // Cell by cell, repetition by repetition: what league::results_of takes. Whole when all are kept.
+  // Cell by cell, repetition by repetition: the input of league::results_of. Complete when all are
+  // kept.
   const std::vector<league::Run>& runs() const { return runs_; }
 
  private:

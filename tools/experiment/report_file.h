@@ -8,7 +8,7 @@
 
 namespace paceline::tools {
 
-// Where the page of a results file goes unless the user says so: beside it.
+// The default place of the page of a results file: beside it.
 std::string report_name(const std::string& results);
 
 // Throws experiment::ResultsFileError. `results_name`: of the results file, for the commands.

@@ -41,7 +41,7 @@ inline constexpr std::size_t kMostFleetHosts = 1024;
 config::Read<Fleet> read_fleet_text(std::string_view text, const std::string& source,
                                     const std::string& folder,
                                     const config::ReaderOptions& options);
-// With the tokens, which only the reader may be able to read.
+// With the tokens, whose files only the reader may be able to read.
 config::Read<Fleet> read_fleet_file(const std::string& path, const config::ReaderOptions& options);
 
 }  // namespace paceline::tools

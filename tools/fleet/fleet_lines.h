@@ -24,8 +24,8 @@ class FleetLines {
     daemon::Json body{};
     std::chrono::milliseconds patience{10'000};
   };
-  // One request for each host; returns when all have answered or run out of patience. Ctrl-C
-  // meanwhile ends it at once: those without an answer yet have an error.
+  // One request for each host; returns when all have answered or run out of patience. Ctrl-C ends
+  // it at once: hosts without an answer yet have an error.
   std::vector<daemon::Answer> ask(std::vector<Request> requests);
   // The same request to all.
   std::vector<daemon::Answer> ask_all(const Request& request) {
@@ -35,7 +35,7 @@ class FleetLines {
  private:
   boost::asio::io_context context_;
   std::vector<std::unique_ptr<daemon::DaemonLine>> lines_;
-  bool lost_ = false;  // requests that could not be ended are under way still
+  bool lost_ = false;  // requests that could not be ended are still in progress
 };
 
 }  // namespace paceline::tools

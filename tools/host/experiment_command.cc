@@ -314,7 +314,7 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
                           [options, &exit_code] { exit_code = run_experiment(*options); });
   take_shipped_files(*run->add_option("FILE", options->what, "the plan")->required());
   run->add_flag("--aa", options->aa,
-                "put the champion in both arms, for calibration: effects are chance");
+                "put the champion in both arms, for calibration: any effect is chance");
   run->add_flag("--promote", options->promote,
                 "on a verdict of \"ship\" put the candidate in force");
   run->add_flag("--detach", options->detach, "begin it and return");
@@ -326,20 +326,20 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
   CLI::App* const status = add_experiment_part(
       *command, "status", "Show progress and interim results of an experiment, or list all",
       [options, follows, &exit_code] { exit_code = experiment_status(*options, *follows); });
-  status->add_option("ID", options->what, "its number; without it all are listed");
+  status->add_option("ID", options->what, "number of the experiment; without it, all are listed");
   status->add_flag("--follow", *follows, "follow it to its end");
   options->daemon.add_to(*status);
 
   CLI::App* const stop =
-      add_experiment_part(*command, "stop", "End it now, with the champion in force",
+      add_experiment_part(*command, "stop", "End an experiment now, with the champion in force",
                           [options, &exit_code] { exit_code = stop_experiment(*options); });
   stop->add_option("ID", options->what, "its number")->required();
   say_why(*stop, *options, "the reason, for the report");
   options->daemon.add_to(*stop);
 
-  CLI::App* const promote =
-      add_experiment_part(*command, "promote", "Put the candidate of a finished one in force",
-                          [options, &exit_code] { exit_code = promote_experiment(*options); });
+  CLI::App* const promote = add_experiment_part(
+      *command, "promote", "Put the candidate of a finished experiment in force",
+      [options, &exit_code] { exit_code = promote_experiment(*options); });
   promote->add_option("ID", options->what, "its number")->required();
   promote->add_flag("--override", options->override_verdict,
                     "promote it although the verdict is not \"ship\"");
@@ -367,14 +367,14 @@ void add_experiment_command(CLI::App& app, int& exit_code) {
       "  paceline params revert --why \"not after all\"\n"
       "\n"
       "The order of the arms is drawn from the plan's seed and registered before the first block.\n"
-      "The interval shown is valid however often one looks. If the candidate does harm, the\n"
+      "The interval shown is valid however often you look. If the candidate does harm, the\n"
       "service itself puts the champion back within a fraction of a second; it does so, too, when\n"
       "the daemon stops renewing the trial. At the end the champion is in force, except after\n"
       "--promote and a verdict of \"ship\".\n"
       "docs/experiments.md explains the statistics, docs/user-guide.md shows a whole experiment.\n"
       "Exit status: 0 good, 1 no daemon, or the experiment was stopped, tripped a guard or "
       "failed,\n"
-      "2 bad input, 130 left running.");
+      "2 bad input, 130 interrupted: the experiment continues.");
 }
 
 }  // namespace paceline::tools

@@ -59,7 +59,7 @@ struct SeenPair {
   double grown = 0;
 };
 
-// All queue pairs of the NICs, or of the one named. Nothing, after an error message, if the daemon
+// All queue pairs of the NICs, or of the named one. Nothing, after an error message, if the daemon
 // refuses.
 std::optional<std::vector<SeenPair>> see_pairs(const ExplainOptions& options, int& code) {
   const auto nics = ask_daemon(options.daemon, "GET", "/v1/nics", nullptr, code);

@@ -138,7 +138,7 @@ void add_params_command(CLI::App& app, int& exit_code) {
   name_nics(named);
   say_why(named);
   CLI::App* const journal = add("history", "Who changed what, when and why", history);
-  journal->add_option("--limit", options->limit, "most changes, newest ones")
+  journal->add_option("--limit", options->limit, "the most changes to print, the newest ones")
       ->capture_default_str();
   CLI::App* const undo =
       add("revert", "Undo the last change not undone yet, or with --to all after a change", revert);

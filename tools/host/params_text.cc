@@ -81,7 +81,7 @@ std::string changes_of(const Json& nic) {
 std::string nics_of(const Json& change) {
   const Json& nics = member(change, "nics");
   if (!nics.is_object()) return {};
-  // NICs of which the same is to be said share a line.
+  // NICs with the same text share a line.
   std::map<std::string, std::vector<std::string>> lines;
   for (const auto& [name, nic] : nics.items()) lines[changes_of(nic)].push_back(name);
   std::string text;

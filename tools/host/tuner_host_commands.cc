@@ -66,7 +66,7 @@ void add_tuner_host_commands(CLI::App& tuner, int& exit_code) {
   mode->add_option("--why", options->why, "the reason, for the journal")->required();
   CLI::App* const journal =
       add("journal", "actions of a running host's tuner, with their evidence", tuner_journal);
-  journal->add_option("--limit", options->limit, "entries, the newest")
+  journal->add_option("--limit", options->limit, "the most entries to print, the newest ones")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
 }

@@ -44,15 +44,14 @@ void add_traffic(CLI::App& parent, int& exit_code) {
   command->footer(
       "Dimensions:\n"
       "  data         gradients, and weights where they are sharded, of data and context ranks\n"
-      "  expert data  the same of the routed experts\n"
+      "  expert data  the same for the routed experts\n"
       "  tensor       activations within a layer, of every micro-batch\n"
       "  pipeline     activations and their gradients from stage to stage\n"
       "  expert       tokens to their experts and back\n"
       "  context      keys and values around the ring\n"
-      "Ranks are numbered tensor first, then context, data and pipeline, and fill server after "
-      "server;\n"
-      "a hop between ranks of a server is NVLink's. Bytes are decimal, calls collectives or "
-      "sends.\n"
+      "Ranks are numbered tensor first, then context, data and pipeline. They fill server after\n"
+      "server; a hop between ranks of a server uses NVLink. Units of bytes are\n"
+      "decimal; a call is a collective or a send.\n"
       "Examples:\n"
       "  paceline job traffic --model llama3-70b --tp 8 --pp 4 --dp 16 --micro-batches 16 \\\n"
       "      --tokens 8192 --sequence-parallel --zero 1\n"
@@ -109,7 +108,8 @@ int run_export(const ExportOptions& options) {
 void add_export(CLI::App& parent, int& exit_code) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command = parent.add_subcommand(
-      "export", "write the messages of a scenario, whatever its workload, in a format of others");
+      "export",
+      "write the messages of a scenario, whatever its workload, in the format of another tool");
   options->input.add_to(*command, "scenario (TOML; docs/scenarios.md lists every key)", true);
   command
       ->add_option("--format", options->format,
@@ -121,10 +121,9 @@ void add_export(CLI::App& parent, int& exit_code) {
   command->add_option("--out", options->out, "the file to write")->type_name("FILE")->required();
   command->add_flag("--drop-computing", options->drops.computing,
                     "leave out what cm and hpcc cannot express: times of computing");
-  command->add_flag(
-      "--drop-waits", options->drops.waits,
-      "leave out what messages wait for: with hpcc all of it, with cm what would take "
-      "a second trigger of a flow");
+  command->add_flag("--drop-waits", options->drops.waits,
+                    "leave out what messages wait for: with hpcc all waits, with cm those that "
+                    "need a second trigger of a flow");
   command->footer(
       "What messages wait for becomes\n"
       "  cm     triggers: a receiver's or a sender's end of a flow, and barriers of several\n"

@@ -10,7 +10,7 @@ namespace paceline::tools {
 
 namespace {
 
-// From NICs back to ranks.
+// Maps NICs back to ranks.
 void name_ranks(MessagePlan& plan, const config::FabricConfig& fabric) {
   const workload::Placement nics = workload::place_ranks("packed", config::server_shape(fabric), 0);
   workload::Placement ranks(nics.size());

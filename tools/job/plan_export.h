@@ -1,4 +1,4 @@
-// What a scenario's hosts will send, in the formats of others.
+// What a scenario's hosts will send, in the formats of other tools.
 #pragma once
 
 #include <string>

@@ -33,11 +33,11 @@ void TrafficOptions::add_to(CLI::App& command) {
   add_step(command);
   command
       .add_option("--accounting", accounting_,
-                  "ring: what ring collectives send (default). naive-mesh: every rank sends all it "
-                  "has to every other one, as a published table has it")
+                  "ring: what ring collectives send (default). naive-mesh: every rank sends all of "
+                  "its data to every other rank, as one published table assumes")
       ->type_name("NAME")
       ->check(CLI::IsMember({"ring", "naive-mesh"}));
-  command.add_option("--rate", rate_, "of the NIC of each rank (default: 400 Gb/s)")
+  command.add_option("--rate", rate_, "rate of each rank's NIC (default: 400 Gb/s)")
       ->type_name("RATE");
   command.add_option("--steps", steps_, "also print what all ranks send in so many steps")
       ->type_name("FLOAT")
@@ -55,16 +55,16 @@ void TrafficOptions::add_model(CLI::App& command) {
       ->type_name("NAME")
       ->check(CLI::IsMember(model_names()));
   add("--layers", layers_, "layers", 1U, 100'000U);
-  add("--parameters", parameters_, "parameters, but those of routed experts: 70e9", 1.0,
+  add("--parameters", parameters_, "parameters without those of routed experts: 70e9", 1.0,
       kMostParameters);
-  add("--hidden", hidden_, "values of an activation", 1U, 1U << 24);
+  add("--hidden", hidden_, "values in an activation (the hidden size)", 1U, 1U << 24);
   add("--kv-hidden", kv_hidden_, "values in the keys of a token and layer, for --cp", 1U, 1U << 24);
   add("--experts", experts_, "routed experts of a layer", 1U, 1U << 20);
   add("--expert-layers", expert_layers_, "layers with routed experts (default: all)", 1U, 100'000U);
   add("--expert-parameters", expert_parameters_, "parameters of all routed experts", 1.0,
       kMostParameters);
   add("--top-k", top_k_, "experts that a token is sent to", 1U, 1U << 20);
-  add("--value-bytes", value_bytes_, "of a weight and an activation (default: 2)", 0.5, 8.0);
+  add("--value-bytes", value_bytes_, "bytes of a weight or an activation (default: 2)", 0.5, 8.0);
 }
 
 void TrafficOptions::add_parallelism(CLI::App& command) {
@@ -74,7 +74,7 @@ void TrafficOptions::add_parallelism(CLI::App& command) {
   add("--tp", parallelism_.tensor, "tensor-parallel ranks (default of all degrees: 1)");
   add("--pp", parallelism_.pipeline, "stages of the pipeline");
   add("--dp", parallelism_.data, "data-parallel ranks");
-  add("--ep", parallelism_.expert, "data-parallel ranks that share the experts out");
+  add("--ep", parallelism_.expert, "data-parallel ranks that divide the experts among them");
   add("--cp", parallelism_.context, "context-parallel ranks: ring attention");
   add("--chunks", parallelism_.chunks, "interleaving: parts of the layers that a stage has");
   command
@@ -90,24 +90,27 @@ void TrafficOptions::add_parallelism(CLI::App& command) {
 }
 
 void TrafficOptions::add_step(CLI::App& command) {
-  command.add_option("--micro-batches", micro_batches_, "of a step and pipeline (default: 1)")
+  command
+      .add_option("--micro-batches", micro_batches_,
+                  "micro-batches per step and pipeline (default: 1)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1U << 24));
   CLI::Option* const tokens =
       command
-          .add_option("--tokens", tokens_,
-                      "of a micro-batch: its sequences times their length (default: 4096)")
+          .add_option(
+              "--tokens", tokens_,
+              "tokens tokens of a micro-batch: its sequences times their length (default: 4096)")
           ->type_name("FLOAT")
           ->check(CLI::Range(1.0, kMostTokens));
   command
       .add_option("--step-tokens", step_tokens_,
-                  "instead of --tokens: of a step, all data-parallel ranks together")
+                  "instead of --tokens: tokens of a step, over all data-parallel ranks")
       ->type_name("FLOAT")
       ->check(CLI::Range(1.0, kMostTokens))
       ->excludes(tokens);
   command
       .add_option("--gradient-bytes", gradient_bytes_,
-                  "of a gradient when it is reduced (default: 2; 4 for FP32)")
+                  "bytes bytes of a gradient when it is reduced (default: 2; 4 for FP32)")
       ->type_name("FLOAT")
       ->check(CLI::Range(0.5, 8.0));
   command.add_flag("--gather-again", gathers_inputs_,
@@ -142,7 +145,7 @@ config::Read<TrafficTask> TrafficOptions::task() const {
   return out;
 }
 
-// Without layers where there is none.
+// A model without layers if none is given.
 workload::TrainingModel TrafficOptions::model(std::vector<std::string>& errors) const {
   if (name_.empty() && !(layers_ && parameters_ && hidden_)) {
     errors.emplace_back("no model: give --model, or --layers, --parameters and --hidden");
@@ -217,7 +220,7 @@ void TrafficOptions::check_degrees(const workload::TrainingModel& model,
   if (frees_weights_ && zero_ != 3) errors.emplace_back("--free-weights: expected --zero 3");
 }
 
-// The published table has no more than this.
+// The published table covers only this.
 void TrafficOptions::check_published(const workload::TrainingModel& model,
                                      std::vector<std::string>& errors) const {
   std::vector<std::string> given;

@@ -1,4 +1,4 @@
-// What `paceline job traffic` is asked for.
+// The options of `paceline job traffic`.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct TrafficTask {
 class TrafficOptions {
  public:
   void add_to(CLI::App& command);
-  // All errors: what is given, what is allowed.
+  // All errors, each with the value and what is allowed.
   config::Read<TrafficTask> task() const;
 
  private:

@@ -58,7 +58,7 @@ int run_plan(const PlanOptions& options) {
   const auto name = options.command.name();
   errors.insert(errors.end(), name.errors.begin(), name.errors.end());
   if (!errors.empty()) return report_errors(errors);
-  // Whatever is wrong is said now, not by a hundred shares.
+  // Errors are reported now, not by a hundred shares.
   std::vector<std::string> dry{"--dry-run"};
   if (options.out.empty()) dry.emplace_back("--quiet");
   if (const int code = options.command.run(name.value, dry); code != kExitGood) return code;
@@ -104,7 +104,7 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 1'000'000));
   command
       ->add_option("--shares", options->shares,
-                   "one command a line instead, for xargs -P or GNU parallel")
+                   "instead of --array: one command per line, for xargs -P or GNU parallel")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
   command->add_option("-o,--script", options->out, "where to write (default: the terminal)")
@@ -161,7 +161,7 @@ void add_gather(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  paceline gather configs/league.toml league.records\n"
       "  paceline gather configs/league.toml quick.records -- --quick --out quick.json\n"
-      "Exit status: as of the command; 1 where runs are missing, 2 where some are refused.");
+      "Exit status: that of the command; 1 if runs are missing, 2 if some are refused.");
   command->callback([options, &exit_code] { exit_code = run_gather(*options); });
 }
 

@@ -34,9 +34,10 @@ config::Read<std::string> PlannedCommand::name() const {
   if (root.value.find("entry") != nullptr) return {"league", {}};
   if (root.value.find("arm") != nullptr) return {"ab", {}};
   return {{},
-          {fmt::format("{}: is one run; expected a table [sweep], tables [[arm]] (an experiment) "
-                       "or [[entry]] (a league)",
-                       file_)}};
+          {fmt::format(
+              "{}: this is a single run; expected a table [sweep], tables [[arm]] (an experiment) "
+              "or [[entry]] (a league)",
+              file_)}};
 }
 
 std::vector<std::string> PlannedCommand::words(const std::string& name) const {

@@ -1,4 +1,4 @@
-// The command whose runs are planned and gathered: which one follows from its file.
+// The command whose runs are planned and gathered; its file determines which one.
 #pragma once
 
 #include <string>

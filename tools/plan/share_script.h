@@ -1,4 +1,4 @@
-// The commands of all shares of a plan, for Slurm or for whoever runs lines of a shell.
+// The commands of all shares of a plan, for Slurm or for running as shell lines.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ struct SharePlan {
   std::string script;   // the file that the text is written to, as a shell reads it
   std::size_t shares = 1;
   std::string time;    // Slurm's limit for a share; empty: that of the partition
-  unsigned cores = 0;  // of a share; 0: what the partition gives
+  unsigned cores = 0;  // of a share; 0: the partition's default
 };
 
-// A job array, one share an element.
+// A job array, with one share per element.
 std::string slurm_script(const SharePlan& plan);
-// One line a share, each on one core.
+// One line per share, each on one core.
 std::string share_lines(const SharePlan& plan);
 
-// Whether Slurm takes it for a time: minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS.
+// Whether Slurm accepts it as a time: minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS.
 bool is_slurm_time(const std::string& text);
 
 }  // namespace paceline::tools

@@ -41,7 +41,7 @@ std::size_t terminal_width() {
   return size.ws_col == 0 ? kTextColumns : std::max<std::size_t>(size.ws_col, kLeast);
 }
 
-// All or none: what cannot be loaded is an error.
+// Loads all or none: a plug-in that cannot be loaded is an error.
 bool load_all(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const cc::Registered loaded = algorithm_of("plugin:" + path);
@@ -56,7 +56,8 @@ void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& op
                          int& exit_code) {
   CLI::App* make =
       command.add_subcommand("new", "write a plug-in to start from: it works as it is");
-  make->add_option("NAME", options->plugin, "of the algorithm, and of the folder")->required();
+  make->add_option("NAME", options->plugin, "name name of the algorithm, and of the folder")
+      ->required();
   make->add_option("--lang", options->language, "language of the algorithm")
       ->check(CLI::IsMember({"c", "c++"}))
       ->capture_default_str();
@@ -64,7 +65,7 @@ void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& op
                  "with a receiving half: a port grants its senders what they may send (C)");
   make->add_flag("--rates", options->rates,
                  "with rates: senders ask, a port answers with a rate that holds for a time (C)");
-  make->add_option("--folder", options->folder, "write there, not to NAME");
+  make->add_option("--folder", options->folder, "folder to write to (default: NAME)");
   make->footer(
       "Examples:\n"
       "  paceline cc new mine --lang c++\n"
@@ -88,8 +89,8 @@ void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& op
 
   CLI::App* check =
       command.add_subcommand("check", "load a plug-in, run it in small networks, measure its cost");
-  check->add_option("PLUGIN", options->plugin, "file of the plug-in: its code runs")->required();
-  check->add_flag("--no-cost", options->no_cost, "leave the cost out");
+  check->add_option("PLUGIN", options->plugin, "file of the plug-in; its code is run")->required();
+  check->add_flag("--no-cost", options->no_cost, "do not measure the cost");
   check->footer("Example:\n  paceline cc check mine/build/mine.so");
   check->callback([options, &exit_code] {
     exit_code = run_cc_check(std::cout, std::cerr, options->plugin, !options->no_cost);

@@ -1,4 +1,4 @@
-// Memory between pages that nobody may touch: at the end of a page or at its beginning.
+// Memory between pages that must not be touched: at the end of a page or at its beginning.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace paceline::tools {
 
-// So many bytes of one kind, with fences.
+// A number of bytes of one kind, with fences.
 class Fenced {
  public:
   Fenced(const char* name, std::size_t bytes, bool at_end);
@@ -20,7 +20,7 @@ class Fenced {
     return reinterpret_cast<T*>(data_);
   }
   void writable(bool yes) const;
-  // The first byte beside it, on the same page, that is not what it was; 0: none.
+  // The first byte beside it, on the same page, that has changed; 0: none.
   std::uintptr_t damage() const;
   bool has(std::uintptr_t address) const;
   std::string place(std::uintptr_t address) const;

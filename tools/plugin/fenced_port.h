@@ -1,5 +1,5 @@
-// A port of a plug-in with rates between pages that nobody may touch, and the calls that it gets as
-// the port that sends and as the one that receives.
+// A port of a plug-in with rates between pages that must not be touched, and the calls that it gets
+// as the sending port and as the receiving one.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,8 @@
 namespace paceline::tools {
 namespace {
 
-// Eight hosts, or as many as it says, send to one more; some tests add to [fabric] and behind.
+// Eight hosts, or as many as given, send to one more; some tests add keys to [fabric] and tables at
+// the end.
 struct CheckScenario {
   const char* bytes = "200kB";
   std::string fabric;
@@ -80,7 +81,7 @@ std::string mended(const telemetry::EngineCounters& counters) {
                      counters.plugin_clamped, counters.plugin_nonsense);
 }
 
-// A rate beyond the link is refused by whoever sets it: the end to try is what this link allows.
+// Setting a rate beyond the link is refused: the end to try is what this link allows.
 double end_of_range(const cc::ParamSpec& spec, bool high, double link_mbps) {
   if (high && spec.unit == "Mb/s") return std::min(spec.max, std::max(link_mbps, spec.min));
   return high ? spec.max : spec.min;

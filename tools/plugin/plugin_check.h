@@ -15,16 +15,17 @@ struct CheckResult {
   std::string problem;  // empty: passed
 };
 
-// Every check, in order: that it touches only the memory that it is given, liveness at the defaults
-// and at both ends of every parameter, recovery from loss and from a link that was down,
-// determinism, and that no decision had to be mended. With a receiving half, that control packets
-// may get lost, and that many senders with little are served.
+// Every check, in order: that the plug-in touches only the memory that it is given, liveness at the
+// defaults and at both ends of every parameter, recovery from loss and from a link that was down,
+// determinism, and that no decision had to be corrected. With a receiving half also: that control
+// packets may get lost, and that many senders with little are served.
 std::vector<CheckResult> check_plugin(const cc::AlgorithmInfo& plugin);
 
 // Runs a plug-in's event functions with their memory between inaccessible pages. Returns the first
 // access beyond the memory of a call, or an empty text.
 std::string out_of_bounds(const cc::plugin::Plugin& plugin);
-// An error for each of those that are loaded and do: results with one in the process mean nothing.
+// An error for each loaded plug-in that touches other memory: with one in the process, results mean
+// nothing.
 std::vector<std::string> plugins_out_of_bounds();
 
 // Time per event, of the plug-in and of a built-in, measured in turns.

@@ -37,8 +37,8 @@ cc::ParamBlock block_of(const cc::AlgorithmInfo& info, cc::plugin::Guard& guard)
   return block;
 }
 
-// One context with a CNP every 60 us and the ticks it asks for between them. What it asks a
-// receiver for it is granted at once.
+// One context with a CNP every 60 us and the ticks that it asks for between them. What it asks a
+// receiver for is granted at once.
 class Context {
  public:
   explicit Context(const cc::AlgorithmInfo& info) : id_(info.id), block_(block_of(info, guard_)) {
@@ -90,7 +90,7 @@ class Context {
   std::uint64_t sent_ = 0;
 };
 
-// A port with senders that always have more, each of which sends what it is granted.
+// A port with senders that always have more to send, each of which sends what it is granted.
 class ReceivingPort {
  public:
   explicit ReceivingPort(const cc::AlgorithmInfo& info)
@@ -116,7 +116,7 @@ class ReceivingPort {
     std::uint64_t ceiling = 0;
   };
 
-  // One packet's time: one packet of somebody who may send one.
+  // The time of one packet: one sender that may send a packet sends it.
   void step() {
     now_ += 335;
     std::array<cc::ReceiverOutput, 16> out;

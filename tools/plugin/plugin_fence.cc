@@ -1,6 +1,6 @@
-// A plug-in between pages that nobody may touch: what it is given lies once at the end and once at
-// the beginning of a page, and what it may only read is read-only. The guard word behind a state,
-// which every run has, finds a write right behind it; this finds the others, and reads.
+// A plug-in between pages that must not be touched: its data lies once at the end and once at the
+// beginning of a page, and data that it may only read is read-only. The guard word behind a state,
+// which every run has, finds a write right behind it; this finds other writes, and reads.
 
 #include <algorithm>
 #include <array>
@@ -141,7 +141,7 @@ class FencedContext {
     return &s;
   }
 
-  // What the host asks a context with rates for.
+  // The calls that the host makes for a context with rates.
   void tell() {
     paceline_cc_request& r = *request_.as<paceline_cc_request>();
     r = {};

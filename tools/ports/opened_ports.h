@@ -23,7 +23,7 @@ class OpenedPorts {
   virtual std::vector<std::string> names() const = 0;
   // Opened ports, one line each, for a log.
   virtual std::vector<std::string> report() const = 0;
-  // Frames that the device has dropped because nobody took them, or no buffer was free.
+  // Frames that the device has dropped because they were not fetched, or no buffer was free.
   virtual std::uint64_t lost(const std::string& name) const = 0;
 };
 
@@ -32,10 +32,10 @@ struct PortsOpening {
   std::vector<std::string> errors;
 };
 
-// Once in a process: DPDK's environment is started.
+// Call it once in a process: it starts DPDK's environment.
 PortsOpening open_ports(const std::string& testbed_file);
 
-// The same, and the one port of that name; errors say which there are.
+// The same, with the one port of that name; errors list the existing ones.
 struct PortOpening {
   std::unique_ptr<OpenedPorts> ports;
   Port* port = nullptr;

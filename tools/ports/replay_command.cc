@@ -1,4 +1,4 @@
-// `paceline replay`: a capture into a port.
+// `paceline replay`: sends a capture into a port.
 
 #include <cerrno>
 #include <cstring>
@@ -155,7 +155,7 @@ void add_replay_command(CLI::App& app, int& exit_code) {
       "  paceline replay trace.pcapng --testbed configs/testbeds/af_packet.toml --port host0\n"
       "  paceline replay trace.pcap --testbed t.toml --port host0 --speed x10 --loop 100\n"
       "  paceline replay storm.pcap --testbed t.toml --port host0 --speed max --count 1000000\n"
-      "Exit status: 0 good, 1 the port took no more, 2 bad input, 130 interrupted.");
+      "Exit status: 0 good, 1 the port stopped taking frames, 2 bad input, 130 interrupted.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

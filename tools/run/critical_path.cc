@@ -36,8 +36,8 @@ class PathFinder {
   }
 
  private:
-  // What the message waited for until `end`: its host's own that ended then, else the arrival
-  // whose sender learned of it last.
+  // What the message waited for until `end`: its own host's message that ended then, else the
+  // arrival whose sender was told last.
   std::uint32_t last_before(std::uint32_t id, Picos end) const {
     if (causes_ != nullptr) return (*causes_)[id];
     std::uint32_t last = kNoMessage;

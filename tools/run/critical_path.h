@@ -30,8 +30,8 @@ struct CriticalPath {
 struct PlanTimes {
   const MessagePlan* plan = nullptr;
   const std::vector<MessageRecord>* records = nullptr;
-  // By message, the last that it waited for, or kNoMessage; nullptr: to be told from the records,
-  // whose times are then exact.
+  // By message, its last dependency, or kNoMessage; nullptr: derived from the records, whose times
+  // are then exact.
   const std::vector<std::uint32_t>* causes = nullptr;
   bool ideals = false;  // MessagePlan::collectives have their ideal times
   // By MessagePlan::collectives; empty: not known.

@@ -44,7 +44,7 @@ void join_overlapping(std::vector<Interval>& list) {
   list.resize(kept);
 }
 
-// What of the first is not in the second; both joined.
+// The part of the first that is not in the second; both consist of joined intervals.
 Picos outside(const std::vector<Interval>& of, const std::vector<Interval>& without) {
   Picos sum{0};
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// What became of a job: how long it took, what each rank did meanwhile, and how each collective
+// The results of a job: how long it took, what each rank did meanwhile, and how each collective
 // compares with what the fabric could do.
 #pragma once
 
@@ -54,7 +54,7 @@ struct CollectiveKind {
   double took_us = 0;
   double waited_us = 0;  // for the last rank to enter
   double bus_gbytes = 0;
-  // What held back the senders of its messages while these were under way. Known of a virtual
+  // What held back the senders of its messages while these were in flight. Known only in a virtual
   // world.
   std::optional<LimiterShares> limited;
 };
@@ -83,7 +83,7 @@ struct Straggler {
   static constexpr std::uint32_t kNobody = 0xFFFF'FFFF;
 };
 
-// What storage and ranks exchanged besides, in messages that ended.
+// What storage and ranks exchanged in addition, in messages that ended.
 struct BackgroundTime {
   std::uint64_t bytes = 0;
   Picos took{0};  // from its start to the end of the last message that ended
@@ -97,7 +97,7 @@ struct JobReport {
   CriticalPath path;
   BackgroundTime background;
   FirstTokens first_tokens;
-  // What held back senders, of all NICs together. Known of a virtual world.
+  // What held back senders, over all NICs. Known only in a virtual world.
   std::optional<LimiterShares> limited;
   std::vector<OpTime> ops;    // as in Job::ops
   std::vector<NicPace> nics;  // by NIC; known of a virtual world
@@ -105,13 +105,13 @@ struct JobReport {
 };
 
 // The mean time of a call of the operation, without the first, which finds cold congestion control.
-// With a root, ranks enter a call while others are in the one before: it counts from the first
-// entry, else from the last.
+// With a root, ranks enter a call while others are still in the previous one: the time counts from
+// the first entry, else from the last.
 double counted_mean_us(const JobReport& report, workload::CollectiveOp op);
 
 JobReport report_job(const workload::Job& job, const workload::JobPlan& plan,
                      const VirtualWorld& world);
-// The same of messages that went elsewhere, without what only a world knows.
+// The same for messages that were run elsewhere, without what only a world knows.
 JobReport report_job(const workload::Job& job, const workload::JobPlan& plan,
                      const PlanTimes& times);
 

@@ -1,4 +1,4 @@
-// The links of a scenario's fabric by the names that people use for them: those of [[event]]
+// The links of a scenario's fabric by the names that people use for them: as in [[event]]
 // (docs/scenarios.md), "host3", "leaf0-spine1#1", or "12-20" by a topology file's numbers.
 #pragma once
 
@@ -21,7 +21,7 @@ struct NamedLink {
 std::vector<NamedLink> link_names(const config::Scenario& scenario,
                                   const workload::NodeNumbers& numbers);
 
-// That of one link.
+// The name of one link.
 NamedLink link_name(const config::Scenario& scenario, const workload::NodeNumbers& numbers,
                     std::uint32_t index);
 

@@ -10,7 +10,7 @@
 
 namespace paceline::tools {
 
-// What a median is over: messages, or the bytes that they carry.
+// The unit that a median is over: messages, or the bytes that they carry.
 enum class PaceWeight : std::uint8_t { messages, bytes };
 
 class NicPaces {

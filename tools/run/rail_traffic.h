@@ -1,4 +1,4 @@
-// Where the bytes of a workload go in a fabric whose servers have several NICs.
+// Which way the bytes of a workload take in a fabric whose servers have several NICs.
 #pragma once
 
 #include <cstdint>

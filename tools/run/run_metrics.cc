@@ -23,7 +23,7 @@ double mean(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// A message that was under way when the run ended enters with its age, a lower bound: to leave it
+// A message that was in flight when the run ended counts with its age, a lower bound: leaving it
 // out would make the slowest arm look best. Calls visit(flow, time taken).
 template <class Visit>
 void for_each_started(const VirtualWorld& world, const std::vector<FlowRow>& flows, Visit&& visit) {
@@ -91,7 +91,7 @@ void collective_metrics(const VirtualWorld& world, const std::vector<FlowRow>& f
   metrics[Metric::collective_time_us] = time / n;
 }
 
-// Over the throughputs of messages that are alike; unlike ones have no common fair share.
+// Over the throughputs of like messages; unlike ones have no common fair share.
 void fairness_metric(const VirtualWorld& world, const std::vector<FlowRow>& flows,
                      MetricValues& metrics) {
   std::vector<double> throughput;

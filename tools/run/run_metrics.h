@@ -1,4 +1,4 @@
-// From what a world leaves behind to the metrics of one run.
+// Computes the metrics of one run from a finished world.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace paceline::tools {
 experiment::MetricValues measure(const VirtualWorld& world, const std::vector<FlowRow>& flows,
                                  const telemetry::EngineCounters& counters);
 
-// Every message that started and did not fail; one under way enters with its age.
+// Every message that started and did not fail; one in flight counts with its age.
 experiment::Distribution distribution_of(const VirtualWorld& world,
                                          const std::vector<FlowRow>& flows);
 

@@ -1,5 +1,6 @@
 // Results of a run as text and back, bit for bit: shortest digits that read back as the same
-// double, and what JSON has no number for. What travels between threads, processes and machines.
+// double, and texts for values that JSON numbers lack. This text travels between threads, processes
+// and machines.
 #pragma once
 
 #include <string>

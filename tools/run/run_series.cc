@@ -100,7 +100,8 @@ Picos first_look_distance(const config::Scenario& scenario, const MessagePlan& p
   }
   least = std::min(least, static_cast<double>(scenario.duration.count));
   const double wanted = least / static_cast<double>(SeriesRecorder::kMaxLooks);
-  // The largest of 1, 2, 5 x 10^n not above what is wanted: round numbers in the file.
+  // The largest of 1, 2, 5 x 10^n that is not above the wanted distance: gives round numbers in the
+  // file.
   std::int64_t distance = kShortestDistance.count;
   while (static_cast<double>(distance) * 10 <= wanted) distance *= 10;
   for (const std::int64_t factor : {5, 2}) {

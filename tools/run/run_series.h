@@ -12,9 +12,9 @@
 
 namespace paceline::tools {
 
-// How long a run lasts is not known before its end. Looks start close together; whenever
-// kMaxLooks are held, every second one is let go and the distance doubles, so that a run of any
-// length ends with kMaxLooks / 2 to kMaxLooks evenly spaced looks, and their cost is bounded.
+// The length of a run is not known before its end. Looks start close together; whenever kMaxLooks
+// are held, every second one is dropped and the distance doubles. So a run of any length ends with
+// kMaxLooks / 2 to kMaxLooks evenly spaced looks, and their cost is bounded.
 class SeriesRecorder {
  public:
   static constexpr std::size_t kMaxLooks = 4096;

@@ -30,7 +30,7 @@ struct PreparedScenario {
 
 config::Read<PreparedScenario> prepare(config::Scenario scenario);
 
-// One message as it went, in the order of the plan; of one that is relayed, all of its way.
+// One message as it went, in the order of the plan; for a relayed one, its whole way.
 struct FlowRow {
   std::uint32_t src = 0;  // as the scenario's files number hosts
   std::uint32_t dst = 0;
@@ -60,7 +60,8 @@ struct RunControl {
   std::vector<LinkTapping> taps;
   std::uint32_t threads = 1;  // to share one run; the result is the same
   RealTimeOptions real_time;  // with a clock: not in virtual time
-  // Looks at the world every sample_interval, beside `series`, of which only one can be asked for.
+  // Looks at the world every sample_interval, beside `series`, since only one series can be asked
+  // for.
   Picos sample_interval = kNever;
   std::function<void(VirtualWorld&, Picos)> sample;
   // Looks at the world when the run is over.

@@ -20,13 +20,13 @@ struct DaemonOptions {
 // $PACELINED_SOCKET, or pacelined.sock in the runtime folder.
 std::string daemon_socket(const DaemonOptions& options);
 
-// The answer if it is good; otherwise says what is wrong and leaves the exit code in `code`: 2
-// where the request was bad, 1 else.
+// The answer if it is good; otherwise reports what is wrong and sets the exit code in `code`: 2 if
+// the request was bad, else 1.
 std::optional<daemon::Json> ask_daemon(const DaemonOptions& options, const std::string& method,
                                        const std::string& target, const daemon::Json& body,
                                        int& code);
 
-// On one line and in ASCII: whatever texts are in it, a terminal takes none for a command.
+// On one line and in ASCII: a terminal takes no text in it for a command.
 std::string json_line(const daemon::Json& json);
 
 }  // namespace paceline::tools

@@ -21,7 +21,7 @@ std::string make_runtime_folder(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return fmt::format("{}: {}", folder, std::strerror(errno));
   }
-  // Somebody else may have made it first, in /tmp.
+  // Another user may have made it first, in /tmp.
   struct stat info {};
   if (::lstat(folder.c_str(), &info) != 0) {
     return fmt::format("{}: {}", folder, std::strerror(errno));

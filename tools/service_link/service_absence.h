@@ -9,7 +9,7 @@ namespace paceline::tools {
 // " --name x" or " --socket x".
 std::string options_to_start(const std::string& name, const std::string& socket);
 
-// `error`: an errno or 0, `why`: its text or a better one; `options`: those of options_to_start().
+// `error`: an errno or 0, `why`: its text or a better one; `options`: from options_to_start().
 std::string service_absence(const std::string& socket, int error, const std::string& why,
                             const std::string& options);
 

@@ -25,7 +25,7 @@ struct ServiceStatus {
 };
 ServiceStatus service_status(const std::string& socket);
 
-// All that is behind a descriptor, from its beginning: a long answer of a service.
+// Reads everything behind a descriptor, from its beginning: a long answer of a service.
 std::string read_long_answer(int file);
 
 }  // namespace paceline::tools

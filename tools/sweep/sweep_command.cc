@@ -23,7 +23,7 @@ namespace paceline::tools {
 namespace {
 
 constexpr std::size_t kMostTableRows = 50;
-constexpr std::size_t kTableWidth = 110;  // where the output is no terminal
+constexpr std::size_t kTableWidth = 110;  // if the output is not a terminal
 
 struct SweepOptions {
   InputOptions input;
@@ -64,7 +64,7 @@ void print_table(const sweep::Results& results, const std::string& csv) {
   fmt::print("\n");
 }
 
-// What a text of results is made of goes to a file, piece by piece; its content hash.
+// Writes the text of results to a file, piece by piece; returns its content hash.
 std::uint64_t write_pieces(const std::string& path,
                            const std::function<void(const sweep::Write&)>& make) {
   ContentHash hash;
@@ -90,7 +90,7 @@ int run(const SweepOptions& options, const Workers& workers) {
   if (!read.ok()) return report_errors(read.errors);
   const sweep::Plan& plan = read.value;
   SweepTasks list(plan, reader);
-  // Shares and whoever gathers were given a plan that is checked.
+  // Shares, and the gathering command, were given a plan that is already checked.
   std::vector<std::string> errors = plugins_out_of_bounds();
   if (options.tasks.share.empty() && options.tasks.gather.empty()) {
     for (std::string& error : list.check_points()) errors.push_back(std::move(error));

@@ -105,7 +105,7 @@ std::uint64_t InputKeys::of_file(const std::string& path) {
 }
 
 std::uint64_t InputKeys::of_files(const config::Scenario& scenario) {
-  config::Scenario named = scenario;  // fields are found in one that may be changed
+  config::Scenario named = scenario;  // fields are looked up in a copy that may be changed
   ContentHash hash;
   for (const config::KeySpec& key : config::scenario_keys()) {
     if (key.form != config::Form::path) continue;

@@ -13,7 +13,7 @@ namespace paceline::tools {
 
 namespace {
 
-// Errors name so many lines of one file at most.
+// Errors name at most this many lines of one file.
 constexpr std::size_t kMostErrors = 10;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A list of tasks whose records are kept in files: those that are there already are not executed
-// again, new ones are appended as they come. Not thread-safe, but for execute().
+// A list of tasks whose records are kept in files: tasks with a record are not executed again, new
+// records are appended as they come. Not thread-safe, except for execute().
 #pragma once
 
 #include <cstddef>
@@ -37,13 +37,13 @@ class KeptTasks final : public TaskList {
   // Appends the record to the file of append_to, if there is one, before the list takes it.
   std::string keep(std::size_t task, std::string_view record) override;
 
-  // Takes the records of a file that belong to tasks without one, by their keys. Other lines are
-  // left alone: of other plans, of earlier programs, cut off. An error text, or empty.
+  // Takes the records of a file that belong to tasks without one, by their keys. Ignores other
+  // lines: of other plans, of earlier programs, or cut off. Returns an error, or an empty text.
   std::string take_known(const std::string& file);
   // Takes every record of a file, which must all belong to this list. Errors name the line, what is
   // wrong with it and why.
   std::vector<std::string> take_all(const std::string& file);
-  // An error text, or empty.
+  // Returns an error, or an empty text.
   std::string append_to(const std::string& file, bool fresh, RecordSharing sharing) {
     return file_.open(file, fresh, sharing);
   }

@@ -20,7 +20,7 @@ std::string file_problem(const std::string& path, const char* what, int error) {
   return path + ": " + what + ": " + std::strerror(error);
 }
 
-// The byte behind the last end of line.
+// The byte behind the last line end.
 off_t end_of_whole_lines(int file, off_t size) {
   std::array<char, 4096> piece{};
   while (size > 0) {

@@ -10,8 +10,8 @@
 namespace paceline::tools {
 
 // Calls take(number from 1, text, whether it has an end) for every line until it returns false.
-// An error text when the file cannot be read; a file that is not there, or is no regular
-// one, has no lines.
+// Returns an error if the file cannot be read; a missing file, or one that is not a regular file,
+// has no lines.
 std::string read_lines(const std::string& path,
                        const std::function<bool(std::size_t, std::string_view, bool)>& take);
 
@@ -20,7 +20,7 @@ enum class RecordSharing : std::uint8_t {
   sole,    // refused while another process has it open; a last line without an end is removed
 };
 
-// Appends whole lines, each by one write. What was appended stays, whatever becomes of the process.
+// Appends whole lines, each by one write. Appended lines stay, whatever happens to the process.
 class RecordFile {
  public:
   RecordFile() = default;
@@ -28,8 +28,8 @@ class RecordFile {
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;
 
-  // Creates the file where there is none, but not before the first line is appended (`sole`: at
-  // once). `fresh`: what is in it is removed with the first line. An error text, or empty.
+  // Creates the file if it does not exist, but not before the first line is appended (`sole`: at
+  // once). `fresh`: its content is removed with the first line. Returns an error, or an empty text.
   std::string open(std::string path, bool fresh, RecordSharing sharing);
   bool is_open() const { return !path_.empty(); }
   const std::string& path() const { return path_; }

@@ -1,5 +1,5 @@
 // The runs of a command as tasks that any thread, process or machine can execute: the number of a
-// task goes in, a line of text comes out. Results depend on the list alone, never on who executed
+// task goes in, a line of text comes out. Results depend only on the list, never on who executed
 // which task, or in what order.
 #pragma once
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In each tree: whose it is.
+// In each tree: the socket of its owner.
 constexpr const char* kSocketFile = "socket";
 
 std::string guid_text(std::uint64_t network_order) {
@@ -71,7 +71,7 @@ void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic, const Ni
   }
 }
 
-// An empty text: it is there. Else why not.
+// Returns why the file was not written, or an empty text.
 std::string write_files(const std::string& root, const std::vector<TreeFile>& files) {
   std::error_code error;
   for (const TreeFile& file : files) {
@@ -145,7 +145,7 @@ WrittenTree write_device_tree(const std::string& runtime, const std::string& soc
   }
   std::string error = write_files(made, {{kSocketFile, full_name(socket)}});
   if (error.empty()) error = write_files(made, files);
-  // Whole or not at all; who comes second finds the other's, which is the same.
+  // Complete or not at all; a second process finds the first one's tree, which is the same.
   if (error.empty() && ::rename(made.c_str(), folder.c_str()) != 0 && !is_own_folder(folder)) {
     error = fmt::format("{}: {}", folder, std::strerror(errno));
   }
@@ -173,7 +173,7 @@ void remove_left_trees(const std::string& runtime) {
     if (!name.starts_with("files-") || !is_own_folder(entry.path().string())) continue;
     std::string socket;
     std::getline(std::ifstream(entry.path() / kSocketFile), socket, '\0');
-    // Its name says the same, so that nothing else is removed.
+    // Its name must say the same, so that nothing else is removed.
     if (socket.empty() || !name.starts_with(trees_of(socket)) || !has_ended(socket)) continue;
     std::error_code ignored;
     fs::remove_all(entry.path(), ignored);

@@ -32,7 +32,8 @@ WrittenTree write_device_tree(const std::string& runtime, const std::string& soc
 
 // Removes all trees of a service that has ended.
 void remove_device_trees(const std::string& runtime, const std::string& socket);
-// And those of every service that does not answer any more: it was killed, or nobody took it down.
+// Also removes the trees of services that do not answer any more: they were killed, or never taken
+// down.
 void remove_left_trees(const std::string& runtime);
 
 }  // namespace paceline::tools

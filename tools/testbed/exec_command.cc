@@ -58,7 +58,7 @@ void add_injection(const ExecOptions& options, Environment& out) {
     out.emplace_back(attach::kFaultVariable, fmt::format("{}", fmt::join(options.faults, ";")));
     out.emplace_back(attach::kSeedVariable, std::to_string(options.seed));
   }
-  // What is shared is in memory at once, and nothing can be held back.
+  // Shared memory is written at once, so nothing can be held back there.
   if (options.reorder) out.emplace_back(attach::kReorderVariable, std::to_string(options.seed));
   if (options.copy || options.reorder) out.emplace_back("PACELINE_MEMORY", "copy");
 }
@@ -100,7 +100,7 @@ Libraries find_libraries(const std::string& wanted) {
   return {{}, missing_part(wanted, places)};
 }
 
-// `first` in front of the list in the environment, once.
+// `first`, followed by the list in the environment without it.
 std::string in_front(const std::string& first, const std::string& list, char between) {
   std::string out = first;
   std::string::size_type from = 0;
@@ -169,7 +169,7 @@ Environment settings(const ExecOptions& options, const std::string& socket,
   return out;
 }
 
-// Only returns when the program cannot be started.
+// Returns only if the program cannot be started.
 int become(const std::string& file, const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -222,7 +222,7 @@ void add_exec_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ExecOptions>();
   CLI::App* command =
       app.add_subcommand("exec", "run an RDMA program over the NICs of a running service");
-  command->add_option("--nic", options->nic, "the only NIC that the program sees (all of them)")
+  command->add_option("--nic", options->nic, "the only NIC that the program sees (default: all)")
       ->type_name("NAME");
   command
       ->add_option("--socket", options->socket,
@@ -232,11 +232,11 @@ void add_exec_command(CLI::App& app, int& exit_code) {
       ->type_name("TESTBED")
       ->capture_default_str();
   command->add_flag("--drop-in", options->drop_in,
-                    "put our libibverbs.so.1 in the real one's place instead of loading it before: "
-                    "for programs that dlopen() it, as NCCL does");
+                    "replace the real libibverbs.so.1 by ours instead of preloading ours: for "
+                    "programs that dlopen() it, as NCCL does");
   command->add_flag(
       "--no-files", options->no_files,
-      "show no /dev/infiniband and /sys/class/infiniband (UCX and Open MPI need them)");
+      "do not show /dev/infiniband and /sys/class/infiniband (UCX and Open MPI need them)");
   command->add_flag("--copy", options->copy,
                     "share no memory of the program: the service copies to and from it");
   command
@@ -250,21 +250,22 @@ void add_exec_command(CLI::App& app, int& exit_code) {
   command->add_option("--seed", options->seed, "seed of --fault and --reorder")
       ->capture_default_str();
   command->add_flag("--print-env", options->print_env,
-                    "print the environment, a NAME=VALUE a line, and run nothing");
+                    "print the environment, one NAME=VALUE per line, and run nothing");
   command->add_option("PROGRAM", options->command, "the program and its arguments, after --");
   command->positionals_at_end();
   command->footer(
       "The program is not changed: libibverbs is replaced while it is loaded, by LD_PRELOAD\n"
       "(LD_LIBRARY_PATH with --drop-in). docs/user-guide.md explains it.\n"
-      "Faults befall requests of send queues. WHEN is at=N (the Nth that the fault can befall, of\n"
-      "each queue pair), every=N or rate=P (by --seed); qp=N: only of the Nth queue pair made.\n"
+      "Faults apply to requests of send queues. WHEN is at=N (in each queue pair, the Nth request\n"
+      "that the fault can apply to), every=N or rate=P (drawn from --seed); qp=N: only in the Nth\n"
+      "queue pair that the program creates.\n"
       "  local-protection    a wrong local key (IBV_WC_LOC_PROT_ERR)\n"
       "  remote-access       a wrong remote key: WRITE, READ, atomics (IBV_WC_REM_ACCESS_ERR)\n"
       "  remote-operational  (IBV_WC_REM_OP_ERR)\n"
       "  retry-exceeded      no answer (IBV_WC_RETRY_EXC_ERR)\n"
       "  rnr                 no receive is posted: SEND, WRITE with immediate\n"
       "                      (IBV_WC_RNR_RETRY_EXC_ERR)\n"
-      "  slow,for=TIME       it and all requests behind it leave that much later\n"
+      "  slow,for=TIME       the request and all behind it leave that much later\n"
       "  port-down,for=TIME  the NIC loses its link: IBV_EVENT_PORT_ERR, later "
       "IBV_EVENT_PORT_ACTIVE\n"
       "                      (needs emulated hosts, and the rights of `paceline testbed fault`)\n"

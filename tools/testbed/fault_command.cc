@@ -179,20 +179,24 @@ void FaultOptions::add_to(CLI::App& command) {
   command.add_option("CHANGE", changes,
                      "down, up, loss=0.01, corrupt=, duplicate=, reorder=, rate=1Gb/s, delay=20us, "
                      "clear (all as in the testbed file); or a kind of `paceline faults list`");
-  command.add_option("--severity", severity, "of a kind: how bad it is, in the kind's unit");
+  command.add_option("--severity", severity, "how severe the fault is, in the unit of its kind");
   command.add_option("--after", after, "begin later: 20ms");
-  command.add_option("--for", lasts, "then as in the testbed file: 50ms");
+  command.add_option("--for", lasts, "then restore the testbed file's values: 50ms");
   command
-      .add_option("--direction", direction, "up (from the host) or down, of a link in one alone")
+      .add_option("--direction", direction,
+                  "disturb only one direction of a link: up (from the host) or down")
       ->check(CLI::IsMember({"both", "up", "down"}));
   command.add_option("--script", script,
                      "the [[event]] and [[fault]] tables of a file, `at` from now");
-  command.add_option("--random", random, "so many failures of ports, each at random")
+  command.add_option("--random", random, "this many random failures of ports")
       ->check(CLI::Range(1, 4096));
-  command.add_option("--seed", seed, "of --random (default: 1), or of the chance in a kind")
+  command
+      .add_option("--seed", seed, "seed of --random (default: 1), or of a kind's random choices")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 53U));
   command
-      .add_option("--every", every, "of --random; a port is back after --for, or a quarter of it")
+      .add_option("--every", every,
+                  "with --random: time between failures; a port is back after --for, or after a "
+                  "quarter of this time")
       ->capture_default_str();
 }
 

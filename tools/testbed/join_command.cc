@@ -183,7 +183,7 @@ void add_join_command(CLI::App& app, int& exit_code) {
       "      --set fabric.loss=0.001 --set fabric.delay=50us --duration 60s\n"
       "  paceline join fabric.toml --testbed t.toml --attach 0=a --attach 1=b --capture "
       "host0.pcapng\n"
-      "Exit status: 0 good (Ctrl-C ends it well), 2 bad input.");
+      "Exit status: 0 good (also after Ctrl-C), 2 bad input.");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

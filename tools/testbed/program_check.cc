@@ -33,14 +33,14 @@ bool is_folder(const std::string& file) {
 
 bool exists(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
 
-// A pipe is none, whatever its mode says: reading it could wait for ever.
+// A pipe is not, whatever its mode says: reading it could wait for ever.
 bool is_executable(const std::string& file) {
   struct stat info {};
   return ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
          ::access(file.c_str(), X_OK) == 0;
 }
 
-// The whole of T at `offset`, or nothing.
+// All of T at `offset`, or nothing.
 template <class T>
 std::optional<T> read_at(std::ifstream& in, std::uint64_t offset) {
   T out{};

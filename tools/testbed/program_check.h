@@ -6,8 +6,8 @@
 
 namespace paceline::tools {
 
-// The file that a shell would run for `name`: itself when it has a slash, else the first executable
-// one in the folders of `path` (PATH).
+// The file that a shell would run for `name`: the name itself if it has a slash, else the first
+// executable file in the folders of `path` (PATH).
 struct FoundProgram {
   std::string file;
   std::string error;  // not empty: no such program; exit_code is then 127 or 126, as a shell's

@@ -30,13 +30,13 @@ struct ServiceStart {
 };
 std::vector<std::string> service_command(const ServiceStart& start);
 
-// Starts it in a session of its own and waits until its socket answers. The text says why it does
-// not, with the end of its log; empty: it does.
+// Starts it in a session of its own and waits until its socket answers. Returns why it does not,
+// with the end of its log; empty: it answers.
 std::string start_service(const ServiceStart& start);
 // Becomes it; only returns when that fails.
 std::string become_service(const ServiceStart& start);
 
-// Ends the process and waits until it is gone. The text says why it is not.
+// Ends the process and waits until it is gone. Returns why it is not, or an empty text.
 std::string end_service(pid_t pid);
 
 }  // namespace paceline::tools

@@ -171,7 +171,7 @@ int down(const TestbedOptions& options) {
     fmt::print(stderr, "paceline: error: {}\n", wrong);
     return kExitFailed;
   }
-  // A service that ended by itself leaves its log, which may say why.
+  // A service that ended by itself keeps its log, which may tell the reason.
   std::error_code ignored;
   std::filesystem::remove(log_of(options), ignored);
   remove_device_trees(runtime_folder(), socket_of(options));
@@ -210,7 +210,8 @@ void add_testbed_command(CLI::App& app, int& exit_code) {
   options->fault.add_to(
       *add("fault", "Disturb ports, links, switches and clocks, and restore them", fault));
   add("remove", "Take NICs away from their programs, as if pulled out of the machine", remove)
-      ->add_option("NIC", options->removed, "h1; it comes back only with a new testbed")
+      ->add_option("NIC", options->removed,
+                   "NICs, such as h1; they come back only with a new testbed")
       ->required();
   add("down", "End a testbed", down);
   command->footer(

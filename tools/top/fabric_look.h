@@ -9,7 +9,7 @@
 namespace paceline::tools {
 
 struct FabricLook {
-  bool emulated = false;  // else there are no switches that could be asked
+  bool emulated = false;  // else there are no switches to ask
   // The deepest queue of any switch now, and the deepest since the service began.
   std::uint64_t queued_bytes = 0;
   std::string queued_at;  // "switch0 > h1"; empty: all are empty

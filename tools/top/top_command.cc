@@ -1,6 +1,6 @@
 // `paceline top`: what the NICs, peers and queue pairs of a running service do, refreshed in the
-// terminal. It reads the service's segment; the service itself is asked where that is and, where
-// its fabric is emulated, once a look for the queues of the switches.
+// terminal. It reads the service's segment. It asks the service itself only where the segment is
+// and, if the fabric is emulated, once per look for the queues of the switches.
 
 #include <poll.h>
 #include <signal.h>
@@ -44,8 +44,9 @@ struct TopOptions {
 
 extern "C" void on_resize(int) {}  // poll() returns
 
-// Keys come one by one and are not shown, as long as it lives; the screen is another one, without a
-// cursor, on which long lines are cut. A suspended program would leave it so: Ctrl-Z is no key.
+// As long as it lives, keys come one by one and are not shown; the screen is a separate one,
+// without a cursor, on which long lines are cut. A suspended program would leave it so: Ctrl-Z is
+// disabled.
 class RawTerminal {
  public:
   RawTerminal() {
@@ -78,7 +79,7 @@ class RawTerminal {
   bool changed_ = false;
 };
 
-// 0: nothing was pressed within the time, or a signal came. Without a terminal any more: 'q'.
+// 0: no key was pressed within the time, or a signal came. 'q' if the terminal is gone.
 char key_within(double seconds) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   if (::poll(&input, 1, std::max(0, static_cast<int>(seconds * 1000))) <= 0) return 0;
@@ -120,7 +121,7 @@ std::string attach_socket(const TopOptions& options) {
   return socket_to_reach(options.name, options.socket);
 }
 
-// Nothing, where it cannot be had: the rest is worth showing.
+// Nothing if it is not available: the rest is worth showing.
 FabricLook ask_fabric(const TopOptions& options) {
   const ServiceStatus got = service_status(attach_socket(options));
   return got.error.empty() ? fabric_look(nlohmann::json::parse(got.json, nullptr, false))
@@ -200,7 +201,7 @@ std::size_t rows_below(const TopRows& rows, TopTable table) {
   return count - std::min<std::size_t>(count, 1);
 }
 
-// Over what is there, without a line end behind the last line: it would scroll.
+// Overwrites the screen, without a line end behind the last line, which would scroll.
 void draw(const std::vector<std::string>& lines) {
   std::string screen = "\x1b[H";
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -44,7 +44,7 @@ void put(Lines& lines, std::string line, const TopView& view, Style style = Styl
   lines.push_back(styled(line, style, view.colour));
 }
 
-// As many of the parts as fit, in their order.
+// The first parts that fit, in their order.
 std::string joined(const std::vector<std::string>& parts, std::size_t width) {
   std::string line;
   for (const std::string& part : parts) {
@@ -101,13 +101,13 @@ std::string notes_of(const NicRow& nic) {
   return note;
 }
 
-// Nothing is no warning.
+// A value of nothing is not a warning.
 Style warn_above(double value, double least) {
   return value >= least ? Style::warning : Style::plain;
 }
 
-// The rows of a part that has `room` lines, its head among them: a last line says how many more
-// there are.
+// The rows of a part that has `room` lines, including its head; a last line tells how many more
+// rows there are.
 void put_table(Lines& lines, const TextTable& table, std::size_t rows, std::size_t left_out,
                const TopView& view) {
   for (std::string& line : table.lines(view.width, view.colour)) lines.push_back(std::move(line));
@@ -214,7 +214,7 @@ std::vector<std::string> top_lines(const TopRows& rows, const TopView& view) {
   } else {
     const bool peers = view.table == TopTable::peers;
     const std::vector<PairRow>& pairs = peers ? rows.peers : rows.queue_pairs;
-    // Both tables get what they need, or half; the second no less than its head and one row.
+    // Both tables get what they need, or half; the second at least its head and one row.
     const std::size_t second = std::min(pairs.size() + 1, std::max<std::size_t>(room() / 2, 2));
     put_nics(lines, rows, view, 0,
              bounded ? std::max<std::size_t>(room(), second + 2) - second : 0);

@@ -165,7 +165,7 @@ void add_topology_command(CLI::App& app, int& exit_code) {
       "  oversubscription   capacity of the worst switch of a tier, down over up\n"
       "  bisection          what one half of the NICs can send to the other, by the tiers' "
       "capacities\n"
-      "  paths              equally short ones between two NICs, for each port\n"
+      "  paths              equally short paths between two NICs, for each port\n"
       "  base round trip    of a full packet and its ACK between the NICs farthest apart\n"
       "Rails without cores do not reach each other: the pairs are counted, and two are named.\n"
       "In the picture a box may stand for several nodes, and says for how many.\n"

@@ -14,7 +14,7 @@ std::string fabric_keys_text(const config::FabricConfig& fabric);
 
 // Errors: what the format cannot express.
 config::Read<std::string> export_hpcc(const fabric::FabricSpec& spec);
-// With an NVLink switch for each server, at the rate and the delay of SimAI's own generator.
+// With an NVLink switch for each server, with the rate and the delay of SimAI's own generator.
 config::Read<std::string> export_simai(const config::FabricConfig& fabric,
                                        const fabric::FabricSpec& spec);
 

@@ -88,7 +88,7 @@ class FigureMaker {
     }
   }
 
-  // NICs reach each other when a port of the one reaches that port of the other. NICs whose ports
+  // NICs reach each other if some port of one reaches the same port of the other. NICs whose ports
   // are in the same islands are alike.
   void count_unreachable() {
     const std::vector<std::uint32_t> island = fabric::islands(spec_);

@@ -1,4 +1,5 @@
-// What can be said of a fabric without running it: nodes and links of every tier, capacity, paths.
+// The figures of a fabric that need no run: nodes and links of every tier, capacity, paths.
+// paths.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ struct Task {
 };
 
 // Reads the experiment and checks every option against it. All errors are reported at once; the
-// task is complete when there are none. `writes`: the output is checked, too.
+// task is complete if there are none. `writes`: the output is checked, too.
 config::Read<Task> read_task(const TuneOptions& options, bool writes);
 
 }  // namespace paceline::tools

@@ -86,7 +86,7 @@ config::Read<TunerTask> read_tuner_task(const TunerInput& options) {
 
 void add_tuner_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "tuner", "the online tuner: of a running host, in virtual time, and its presets");
+      "tuner", "the online tuner: on a running host, in virtual time, and its presets");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n"

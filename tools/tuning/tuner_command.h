@@ -32,7 +32,7 @@ struct TunerTask {
   TunerWorldOptions world;
 };
 
-// All errors at once.
+// Reports all errors at once.
 config::Read<TunerTask> read_tuner_task(const TunerInput& options);
 
 void add_tuner_simulate(CLI::App& tuner, int& exit_code);

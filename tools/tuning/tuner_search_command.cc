@@ -1,4 +1,4 @@
-// `paceline tuner search`: the best parameter set for traffic that goes on, by the objective and
+// `paceline tuner search`: the best parameter set for continuous traffic, by the objective and
 // under the constraints of the online tuner, as a preset for it.
 
 #include <fmt/format.h>

@@ -23,7 +23,7 @@ void WindowReader::glance(Picos now) {
   for (const std::uint32_t link : switch_links_) {
     deepest_ = std::max(deepest_, world_.network().queue_bytes(link, now));
   }
-  // The largest number of hosts that have a message under way to the same one.
+  // The largest number of hosts that have a message in flight to the same host.
   ++glances_;
   std::vector<std::uint32_t> senders(world_.hosts());
   for (const std::uint32_t id : open_) {
@@ -53,7 +53,7 @@ void WindowReader::read_messages(Picos now, Window& window) {
       ++figures.failed;
       return true;
     }
-    // From when it was due: waiting for an earlier one to the same host is part of it.
+    // From when it was due: waiting for an earlier message to the same host is part of it.
     const Picos took = records[id].completed - message.start;
     const double slowdown = std::max(
         1.0,
@@ -102,7 +102,7 @@ Window WindowReader::window(Picos now, std::uint64_t order) {
   const std::uint64_t dropped = world_.network().stats().total_drops();
   out.dropped = dropped - std::exchange(dropped_, dropped);
   const Picos paused = world_.network().pause_time(now);
-  // Pauses are counted over all links; a host's share of them.
+  // Pauses are counted over all links; this is a host's share of them.
   out.paused_ns = static_cast<std::uint64_t>((paused - std::exchange(paused_, paused)).count /
                                              1000 / world_.hosts());
   out.queue_p99_bytes = static_cast<double>(std::exchange(deepest_, 0));

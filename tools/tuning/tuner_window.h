@@ -1,5 +1,5 @@
-// From a running world to the windows that a tuner sees: what the busiest NIC and the messages of
-// all hosts did since the last look.
+// Makes the windows that a tuner sees from a running world: what the busiest NIC and the messages
+// of all hosts did since the last look.
 #pragma once
 
 #include <cstdint>

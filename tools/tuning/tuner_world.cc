@@ -35,14 +35,14 @@ class WindowedWorld {
       : options_(options), scenario_(prepared.scenario) {
     scenario_.cc = cc;
     scenario_.seed = seed;
-    // Traffic goes on beyond the last window that is looked at.
+    // Traffic continues beyond the last window.
     length += options.wave * 2 + options.window * 10;
     scenario_.duration = length;
     scenario_.max_hops = 0;
     plan_ = endless_plan(prepared, options, length, seed);
   }
 
-  // Whether `on_window` was satisfied; otherwise the time was over, or somebody stopped it.
+  // Whether `on_window` was satisfied; otherwise the time was over, or the run was stopped.
   bool run(const OnWindow& on_window) {
     WorldOptions world_options;
     world_options.stop = &stop_;
@@ -103,9 +103,9 @@ MessagePlan endless_plan(const PreparedScenario& prepared, const TunerWorldOptio
     plan = made(workload::make_plan(scenario, prepared.inputs, seed));
   } else {
     // All waves of an all-to-all have the same hot and cold hosts, because these belong to the
-    // workload: drawn anew, they would load the busiest receiver with a quarter of its line or with
-    // all of it. Only the times at which hosts begin are drawn per wave. Other workloads are drawn
-    // anew for each wave.
+    // workload: drawn for each wave, they would load the busiest receiver with anything from a
+    // quarter of its line rate to all of it. Only the times at which hosts begin are drawn per
+    // wave. Other workloads are drawn for each wave.
     const bool same = scenario.workload.kind == "all_to_all";
     const Picos jitter = scenario.workload.start_jitter;
     if (same) scenario.workload.start_jitter = Picos{0};

@@ -1,5 +1,5 @@
-// A world in virtual time as a plant of the online tuner: traffic that goes on, looked at in
-// windows, under parameters that change while it runs.
+// A world in virtual time as a plant of the online tuner: continuous traffic, observed in windows,
+// under parameters that change while it runs.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ struct TunerWorldOptions {
   std::uint32_t block_windows = 20;
   // After a change: alpha and rates of before live on for milliseconds.
   std::uint32_t wash_windows() const { return block_windows / 4; }
-  // The scenario's workload begins anew every so often, each time with a seed of its own; 0:
-  // traffic in an open loop, which needs no repetition.
+  // The scenario's workload restarts at this interval, each time with a seed of its own; 0: traffic
+  // in an open loop, which needs no repetition.
   Picos wave{0};
   double queue_share = 0.5;  // of the switch's buffer, that the p99 of a last hop's queue may take
   const std::atomic<bool>* stop = nullptr;
@@ -33,7 +33,7 @@ struct TunerWorldOptions {
 tuner::online::TunerOptions tuner_options(const TunerWorldOptions& options,
                                           const PreparedScenario& prepared, std::uint64_t seed);
 
-// The workload of `prepared` for so long. Throws std::invalid_argument where it cannot be made.
+// The workload of `prepared` for this long. Throws std::invalid_argument if it cannot be made.
 MessagePlan endless_plan(const PreparedScenario& prepared, const TunerWorldOptions& options,
                          Picos length, std::uint64_t seed);
 

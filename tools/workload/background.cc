@@ -23,7 +23,7 @@ void add_background(const config::BackgroundConfig& background, std::uint32_t ra
   plan.collectives.push_back({background.kind});
   const bool write = background.kind == "checkpoint";
   const std::uint64_t count = messages_of_rank(background);
-  // A message waits for the one of the same pair that is so many before it.
+  // A message waits for the message of the same pair that is this far ahead of it.
   const std::uint64_t ahead = std::uint64_t{background.outstanding} * background.storage_nics;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const std::size_t first = plan.messages.size();

@@ -1,5 +1,4 @@
-// What ranks and storage exchange besides a job: the writing of a checkpoint, or the reading of
-// training data.
+// What ranks and storage exchange beside a job: writing a checkpoint, or reading training data.
 #pragma once
 
 #include <cstdint>

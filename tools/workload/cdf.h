@@ -18,7 +18,7 @@ class Cdf {
   };
 
   Cdf() = default;
-  // Points with sizes and shares that do not decrease, the last share 1; not empty.
+  // Points whose sizes and shares do not decrease; the last share is 1; not empty.
   explicit Cdf(std::vector<Point> points);
 
   // Inverse by interpolation, u in [0, 1): at least 1 byte, to the nearest byte. A first share

@@ -24,7 +24,7 @@ double offered(double load, std::span<const Rate> host_rates) {
   return load * bits / 8;
 }
 
-// Incasts at random times, each of hosts drawn anew.
+// Incasts at random times; the hosts of each are drawn anew.
 void add_incasts(const config::WorkloadConfig& workload, std::span<const Rate> host_rates,
                  std::uint64_t seed, MessagePlan& plan) {
   const auto hosts = static_cast<std::uint32_t>(host_rates.size());

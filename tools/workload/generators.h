@@ -30,8 +30,8 @@ MessagePlan permutation(const config::WorkloadConfig& workload, std::uint32_t ho
 
 // Poisson arrivals at every host in [0, window), sizes from the CDF, destination uniform among the
 // others. `load` is payload bytes over the host's link rate, as the HPCC simulator's generator
-// counts it: headers come on top. With incast_load, Poisson arrivals of incasts besides: receiver
-// and senders are drawn anew for each, its messages begin at once, and all have message_bytes.
+// counts it: headers come on top. With incast_load, incasts arrive in addition, also Poisson:
+// receiver and senders are drawn for each, its messages begin at once, and all have message_bytes.
 MessagePlan open_loop(const config::WorkloadConfig& workload, std::span<const Rate> host_rates,
                       const Cdf& sizes, std::uint64_t seed);
 
@@ -47,7 +47,7 @@ MessagePlan ring_all_reduce(const config::WorkloadConfig& workload,
 std::uint64_t ring_message_count(const config::WorkloadConfig& workload,
                                  std::span<const std::uint64_t> buckets, std::uint32_t hosts);
 
-// Sorts by (start, src, dst), keeping the order of equals. What waits for what stays.
+// Sorts by (start, src, dst), keeping the order of equals. Dependencies stay.
 void sort_plan(MessagePlan& plan);
 
 // When each host begins: uniform in [0, jitter].

@@ -132,7 +132,7 @@ Job as_run(Job job, const config::JobConfig& config, std::uint64_t seed) {
 }
 
 CollectiveSettings collective_settings(const config::JobConfig& config, std::uint64_t seed) {
-  // The ops of files have no draws.
+  // The ops of files have no random draws.
   const bool draws = config.format == "collective" || config.format == "model";
   return {.algorithms = {config.all_reduce, config.reduce_scatter, config.all_gather,
                          config.all_to_all, config.broadcast, config.reduce},

@@ -15,13 +15,13 @@ namespace paceline::workload {
 
 namespace {
 
-// What fires a trigger: the arrival of a flow, or its completion at the sender.
+// The event that fires a trigger: the arrival of a flow, or its completion at the sender.
 struct Firing {
   std::uint32_t flow = 0;
   bool sent = false;  // completion
 };
 
-// From triggers to messages that wait for one another.
+// Turns triggers into dependencies between messages.
 class MatrixPlan {
  public:
   MatrixPlan(const HtsimMatrix& matrix, const std::string& source)
@@ -114,7 +114,7 @@ class MatrixPlan {
     }
   }
 
-  // False: not every firing starts the flow that fires next.
+  // False: at least one firing does not start the flow that fires next.
   bool put_in_order(Uses& uses) const {
     std::vector<Firing> order;
     std::unordered_map<std::uint32_t, Firing> by_flow;
@@ -191,7 +191,7 @@ class MatrixPlan {
     firings = std::move(kept);
   }
 
-  // Triggers of htsim work across hosts at once; a host here knows of others what arrives.
+  // Triggers of htsim work across hosts at once; a host here learns of others only by what arrives.
   bool is_at_host(std::uint32_t flow, const Firing& firing) {
     const HtsimFlow& f = matrix_.flows[flow];
     const HtsimFlow& awaited = matrix_.flows[firing.flow];

@@ -1,4 +1,4 @@
-// From a connection matrix of htsim to what hosts will send.
+// Turns a connection matrix of htsim into what hosts will send.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace paceline::workload {
 
-// The flows as messages of the same numbers, and joins behind them. A trigger of htsim starts flows
-// at any host at once; a message here waits for what its sender receives or has completed. A flow
-// that waits for the end of another at a third host, or at the other end of its own, is an error
-// with its line, as are failures, and triggers that a run cannot obey or of which only the run
-// tells what starts what.
+// The flows as messages of the same numbers, with joins behind them. A trigger of htsim starts
+// flows at any host at once; a message here waits for what its sender receives or has completed.
+// These are errors with their line: a flow that waits for the end of another at a third host, or at
+// the other end of its own; failures; triggers that a run cannot obey; and triggers where only the
+// run would tell what starts what.
 config::Read<MessagePlan> plan_of_matrix(const HtsimMatrix& matrix, const std::string& source);
 
 // A matrix file as a plan for that many hosts, which is the number of its nodes.

@@ -29,8 +29,8 @@ config::Read<Placement> read_placement_file(const std::string& path,
 // Replaces the ranks that the messages of a plan name by their NICs. Keeps the order of messages.
 void put_on_nics(MessagePlan& plan, const Placement& placement);
 
-// PXN: a message to another server and another rail becomes two, to the NIC of that rail by NVLink
-// and then along the rail (PlannedMessage::relays). What is between the same two NICs shares a
+// PXN: a message to another server and another rail becomes two: to the NIC of that rail by NVLink,
+// and then along the rail (PlannedMessage::relays). Messages between the same two NICs share a
 // queue pair. Keeps the order of messages.
 void relay_along_rails(MessagePlan& plan, const config::ServerShape& shape);
 

@@ -8,7 +8,7 @@ namespace paceline::workload {
 
 namespace {
 
-// How a bucket is cut: `hosts` segments that differ by at most a byte, each in chunks.
+// How a bucket is divided: `hosts` segments that differ by at most a byte, each in chunks.
 class BucketShape {
  public:
   BucketShape(std::uint64_t bytes, std::uint32_t hosts, std::uint32_t chunk_bytes)

@@ -65,8 +65,7 @@ class LinkFinder {
              std::vector<std::string>& errors)
       : links_(fabric.links), numbers_(numbers), errors_(errors) {}
 
-  // `key` is the one that names the link; `where` is its place. Empty, and an error, if there is
-  // none.
+  // `key` names the link; `where` is its place. Empty, with an error, if there is no such link.
   std::vector<std::uint32_t> find(std::string_view key, const std::string& written,
                                   const std::string& where) const {
     std::string_view name = written;

@@ -1,5 +1,5 @@
-// From a scenario to what its hosts will send: reads the files it names, once, and makes a plan for
-// each seed.
+// Turns a scenario into what its hosts will send: reads the files that it names, once, and makes a
+// plan for each seed.
 //
 //   Scenario s = ...;
 //   auto inputs = load_inputs(s);                       // topology, flow list, CDF; fills s.fabric
@@ -42,13 +42,13 @@ config::Read<WorkloadInputs> load_inputs(config::Scenario& scenario);
 Placement placement_of(const config::Scenario& scenario, const WorkloadInputs& inputs,
                        std::uint64_t seed);
 
-// The plan for a seed, sorted by (start, src, dst), between NICs: its ranks are placed. Errors
-// where the scenario asks for what cannot be (a receiver that the topology file does not have, more
+// The plan for a seed, sorted by (start, src, dst), between NICs: its ranks are placed. Errors if
+// the scenario asks for the impossible (a receiver that the topology file does not have, more
 // messages than fit). `ideal` of the collectives is left 0: the world that runs the plan sets it.
 config::Read<MessagePlan> make_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                                     std::uint64_t seed);
 
-// The same of a job, with what belongs to which of its ops and calls. Ranks are placed.
+// The same for a job, with the messages of each of its ops and calls. Ranks are placed.
 config::Read<JobPlan> make_job_plan(const config::Scenario& scenario, const WorkloadInputs& inputs,
                                     std::uint64_t seed);
 

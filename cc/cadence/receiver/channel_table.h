@@ -19,7 +19,7 @@
 
 namespace paceline::cc::cadence {
 
-// All of a channel at the receiving port. Bytes are wire bytes, rates Mb/s.
+// One channel at the receiving port. Bytes are wire bytes, rates Mb/s.
 struct alignas(64) Channel {
   enum class Mode : std::uint8_t { unknown, idle, active, waiting };
 
@@ -37,8 +37,8 @@ struct alignas(64) Channel {
   std::uint16_t echo = 0;      // seq that the sender confirmed
   Mode mode = Mode::unknown;
   bool due = false;      // a GRANT is queued
-  bool revoked = false;  // it says that nothing is in force any more
-  bool midway = false;   // began with data that another algorithm had sent
+  bool revoked = false;  // the GRANT says that nothing is in force any more
+  bool midway = false;   // began after another algorithm had sent data
 
   std::int64_t req_at = 0;        // last REQUEST
   std::uint64_t sent_known = 0;   // sent or announced as unscheduled
@@ -55,7 +55,7 @@ struct alignas(64) Channel {
 };
 static_assert(sizeof(Channel) == 128 && std::is_trivially_copyable_v<Channel>);
 
-// A broken invariant, in words.
+// Describes a broken invariant in words.
 std::string fault(std::string_view what, std::uint64_t is, std::uint64_t bound);
 
 class ChannelTable {
@@ -79,7 +79,7 @@ class ChannelTable {
   std::uint32_t active() const { return active_count_; }
   std::uint32_t waiting() const { return waiting_count_; }
   void activate(std::int64_t now, std::uint32_t peer);
-  void enqueue(std::int64_t now, std::uint32_t peer);  // to wait; an active one leaves the set
+  void enqueue(std::int64_t now, std::uint32_t peer);  // it waits, and is not active any more
   std::optional<std::uint32_t> pop_waiting();          // the longest waiting; to be activated
   void release(std::uint32_t peer);                    // idle, with nothing granted or committed
   void erase(std::uint32_t peer);                      // with its counters
@@ -112,15 +112,16 @@ class ChannelTable {
   }
   // Bytes that a channel sent or announced, as far as this port knows.
   std::uint64_t known_sent(std::uint32_t peer) const;
-  // Called with a REQUEST's sent total. No more can have arrived than was sent, since REQUESTs
-  // overtake data. An excess was sent under another algorithm, before the connection came into this
-  // channel: no sent_total has it, or the first one had it and it was counted again on arrival.
+  // Called with the sent total of a REQUEST. REQUESTs overtake data, so no more can have arrived
+  // than was sent. An excess was sent under another algorithm, before the connection joined this
+  // channel: either no sent_total contains it, or the first one did and it was counted again on
+  // arrival.
   void forget_uncharged(std::uint32_t peer, std::uint64_t sent);
   // Whether data came for a channel since the last call.
   bool take_arrivals(std::uint32_t peer);
 
-  // Reports the first channel that breaks I2, or a list, sum or order of rates that disagrees with
-  // the channels. Empty: nothing is broken.
+  // Reports the first channel that violates I2, or a list, sum or order of rates that disagrees
+  // with the channels. Empty: nothing is wrong.
   std::string check(const CadenceParams& p) const;
 
  private:

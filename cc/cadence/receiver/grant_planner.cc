@@ -29,8 +29,9 @@ void GrantPlanner::collect(const Round& r) {
   for (Party& party : parties_) party.weight = 1;
 }
 
-// Rates come down only where somebody else needs them. Small differences do so only for a channel
-// that has less than half of its share: who comes last, to many, would have nothing (I4).
+// Rates are lowered only where another channel needs them. Small differences lower them only for a
+// channel that has less than half of its share: otherwise the last of many channels would get
+// nothing (I4).
 void GrantPlanner::lower(const Round& r) {
   std::uint64_t wanted = 0;
   bool starved = false;
@@ -54,7 +55,7 @@ void GrantPlanner::lower(const Round& r) {
   }
 }
 
-// Raises one channel's grant towards its share, and what is committed to it from `room`.
+// Raises one channel's grant towards its share, and commits the increase from `room`.
 void GrantPlanner::lift(const Round& r, const Party& party, std::uint64_t& room,
                         std::uint32_t delay_us) {
   Channel& ch = r.table[party.id];
@@ -75,8 +76,8 @@ void GrantPlanner::lift(const Round& r, const Party& party, std::uint64_t& room,
   r.table.push_grant(party.id, delay_us);
 }
 
-// I1: whatever is added fits into the capacity beside everything committed. Where room is short,
-// and when GRANTs leave one after another, little demand goes first.
+// I1: every increase fits into the capacity beside everything committed. Where room is short, and
+// when GRANTs leave one after another, small demands go first.
 void GrantPlanner::raise(const Round& r) {
   std::uint64_t room = r.capacity > r.table.committed() ? r.capacity - r.table.committed() : 0;
   // Newcomers of one allocation would all send at the same instant, again and again at equal

@@ -1,6 +1,7 @@
-// Max-min shares of the downlink among the active channels, and the GRANTs that follow: rates come
-// down where somebody else needs them, and go up within the capacity beside everything committed
-// (I1). It writes the channels' rates and queues their GRANTs; what is to happen later it returns.
+// Max-min shares of the downlink among the active channels, and the GRANTs that follow: rates are
+// lowered where another channel needs them, and raised within the capacity beside everything
+// committed (I1). It writes the channels' rates and queues their GRANTs; later actions are
+// returned.
 //
 // Cost: O(active log active), O(active) among equals. No allocation after grow().
 #pragma once

@@ -46,7 +46,7 @@ void CadenceReceiver::enqueue(std::int64_t now, std::uint32_t peer) {
   dirty_ = true;
 }
 
-// The channel has no demand, or is gone: what it had is free at once.
+// The channel has no demand, or is gone: its grant is free at once.
 void CadenceReceiver::release(std::uint32_t peer) {
   table_.release(peer);
   dirty_ = dirty_ || table_.active() + table_.waiting() > 0;
@@ -67,7 +67,7 @@ void CadenceReceiver::open(std::uint32_t peer, const RequestMessage& r) {
   ch.mode = Mode::idle;
   ch.channel = r.channel;
   ch.req_seq = static_cast<std::uint16_t>(r.req_seq - 1);
-  // A sender that outlived its receiver goes on from the numbers it knows.
+  // A sender that outlived its receiver continues from the numbers that it knows.
   ch.seq = r.grant_echo;
   ch.sent_known = r.sent_total;
   ch.rx_base = r.sent_total - table_.counters(peer).rx_bytes;
@@ -119,7 +119,7 @@ ChannelCounters* CadenceReceiver::on_request(Nanos now_ns, std::uint32_t peer,
 
   if (r.demand_bytes == 0) {
     release(peer);
-    // A number of its own, so that a grant still on its way is older than this confirmation.
+    // It gets a new number, so that a grant still in flight is older than this confirmation.
     ch.next_seq();
     table_.push_grant(peer);
     return result;
@@ -259,7 +259,7 @@ void CadenceReceiver::scan(std::int64_t now) {
   scan_at_ = table_.listed().empty() ? kNeverNanos.count : now + 2 * params_.rtt_ns;
 }
 
-// I4: whoever was active long enough makes room for half an active set of waiting channels.
+// I4: channels that were active long enough make room for half an active set of waiting channels.
 void CadenceReceiver::rotate(std::int64_t now) {
   if (table_.waiting() == 0) return;
   if (now < rotate_at_) {

@@ -120,7 +120,7 @@ void keep_want(PluginState& state, const PluginParams& p, const RatesEvent& own,
   s.awaits_grant = want.awaits_grant != 0;
 }
 
-// Has something to send, may not, and nothing happens: puts an end to it.
+// Ends a state in which the context has something to send, may not, and nothing happens.
 void watch_progress(RatesState& s, const PluginParams& p, const Event& e, Decision& d) {
   const auto sent_low = static_cast<std::uint32_t>(e.sent_total);
   const bool heard = e.signal == Signal::grant || e.signal == Signal::share;

@@ -17,9 +17,8 @@ constexpr std::int64_t kNumbersRtts = 16;
 
 constexpr std::uint32_t kPlainLeaseUs = 1000;
 constexpr std::int64_t kPlainRefreshNs = 500'000;
-constexpr std::int64_t kPlainGrantNs = 100;  // of a round, for each grant that it sends
-constexpr std::int64_t kPlainSilentNs =
-    4'000'000;  // a sender that says nothing for so long is gone
+constexpr std::int64_t kPlainGrantNs = 100;         // of a round, for each grant that it sends
+constexpr std::int64_t kPlainSilentNs = 4'000'000;  // a sender that is silent for this long is gone
 
 constexpr std::uint16_t number_after(std::uint16_t number) {
   return number == 0xFFFF ? std::uint16_t{1} : static_cast<std::uint16_t>(number + 1);
@@ -156,7 +155,7 @@ std::int64_t PluginDownlink::silence_of(const Sender& s) const {
   return kSilentRtts * params_.rtt_ns + 2000 * std::int64_t{s.lease_us};
 }
 
-// A sender that goes on asking is to be answered.
+// A sender that keeps asking must be answered.
 void PluginDownlink::ask_and_watch(std::int64_t now, Sender& s, std::int64_t heard_before) {
   if (s.request.demand_bytes == 0) {
     s.asked_at = kNeverNanos.count;
@@ -210,7 +209,7 @@ paceline_cc_downlink PluginDownlink::port_at(std::int64_t now) {
   return port;
 }
 
-// What a call found, and said.
+// Applies the findings and the answer of a call.
 void PluginDownlink::set_next(std::int64_t now, std::int64_t before, std::int64_t said) {
   if (said >= before) return;
   if (said < now + kLeastAheadNs) guard_->count_clamped();

@@ -4,7 +4,7 @@
 //
 //   clamped   a rate beyond the link; a next round that is due at once
 //   nonsense  a rate beyond 16 times the link, or with a hold; a lease of nothing with a rate, or
-//             beyond 10 s; a ceiling that no rate reaches; number 0; flags that are no flags
+//             beyond 10 s; a ceiling that no rate reaches; number 0; undefined flags
 //
 // Too much nonsense, a write beyond a state, slow calls, and silence towards a sender with demand
 // (no grant, no hold, for kSilentRtts and twice its lease) lead to quarantine (guard.h). From then

@@ -76,7 +76,7 @@ void PluginUplink::forget(Nanos now, std::uint32_t context) {
   listed_.put(context, false);
   reset_share(entry);
   states_.begin(context);
-  // What it was to be told must not reach the number's next owner.
+  // Pending notices must not reach the next owner of the number.
   const auto first = ready_.begin() + static_cast<std::ptrdiff_t>(ready_head_);
   ready_.erase(std::remove(first, ready_.end(), context), ready_.end());
 }
@@ -102,7 +102,7 @@ void PluginUplink::show(std::uint32_t context) {
   entry.view.tell = 0;
 }
 
-// What the round says of a context.
+// Takes what the round says about a context.
 void PluginUplink::take(std::uint32_t context) {
   Entry& entry = entries_[context];
   paceline_cc_share& share = entry.share;

@@ -1,5 +1,5 @@
 // Checks a request against the fields of an endpoint. Each error names the field, the value and
-// what is allowed; all errors are found at once.
+// what is allowed; all errors are reported at once.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ namespace paceline::daemon {
 void check_text(const Field& field, std::string_view value, std::string_view where,
                 std::vector<std::string>& errors);
 
-// Parameters of the query by their fields; each at most once. Good ones are put into `request`.
+// Reads the query's parameters by their fields; each at most once. Valid ones are put into
+// `request`.
 void check_query(const std::vector<Field>& fields,
                  const std::vector<std::pair<std::string, std::string>>& given, Request& request,
                  std::vector<std::string>& errors);

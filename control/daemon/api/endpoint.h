@@ -31,8 +31,8 @@ struct Caller {
 using Field = config::RecordField;
 using config::FieldType;
 
-// Checked against the endpoint's fields before a handler sees it: required members are there,
-// types and ranges hold, nothing unknown is in it.
+// Checked against the endpoint's fields before a handler sees it: required members are present,
+// types and ranges hold, and there are no unknown members.
 struct Request {
   Caller caller;
   std::map<std::string, std::string, std::less<>> path;
@@ -65,7 +65,7 @@ struct Endpoint {
   std::vector<Field> path_fields{};
   std::vector<Field> query{};
   std::vector<Field> body{};
-  std::string answer{};  // what the reply's body holds, in words
+  std::string answer{};  // describes the reply's body
   std::function<boost::asio::awaitable<Reply>(Request)> handle{};
 };
 

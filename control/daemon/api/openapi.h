@@ -1,4 +1,4 @@
-// The API described for machines and for people, from the table that is also what is checked.
+// Describes the API for machines and for people, from the table that requests are checked against.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ Json openapi_document(const Endpoints& endpoints, std::string_view version);
 // As in docs/api/openapi.json and in the reply: indented, one line end behind it.
 std::string openapi_text(const Endpoints& endpoints, std::string_view version);
 
-// The reference in docs/api.md, in Markdown: a heading for each tag, a table for what is taken.
+// The reference in docs/api.md, in Markdown: a heading for each tag, a table for the parameters.
 std::string api_reference(const Endpoints& endpoints);
 
 }  // namespace paceline::daemon

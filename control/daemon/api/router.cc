@@ -87,8 +87,8 @@ std::vector<Endpoint> own_endpoints() {
   events.query.push_back({.name = "topics",
                           .type = FieldType::text,
                           .required = false,
-                          .meaning = "comma-separated, of sample, parameters, guard, trial, "
-                                     "experiment, tuner, dataplane; all where it is not given"});
+                          .meaning = "comma-separated list of sample, parameters, guard, trial, "
+                                     "experiment, tuner, dataplane; default: all"});
   events.answer =
       "text/event-stream, until either side ends it: event: TOPIC, data: one line of JSON. A "
       "client that does not keep up gets an event \"dropped\", and the stream ends.";

@@ -1,5 +1,5 @@
-// From what a client sent to the endpoint that answers it, or to the refusal. Pure: no sockets, no
-// clock; the server, the fuzzer and the tests call the same.
+// Finds the endpoint that answers a client's request, or the refusal. Pure: no sockets, no clock;
+// the server, the fuzzer and the tests call the same code.
 #pragma once
 
 #include <string>

@@ -14,8 +14,8 @@ struct Target {
   std::vector<std::pair<std::string, std::string>> query;
 };
 
-// Returns what is wrong with the target, and then `out` is of no use; empty: nothing is wrong.
-// Decoded text is UTF-8 without control characters.
+// Returns what is wrong with the target (`out` is then unusable), or an empty text. Decoded text is
+// UTF-8 without control characters.
 std::string read_target(std::string_view target, Target& out);
 
 // Path or value as it is written in a target: everything but unreserved characters is encoded.

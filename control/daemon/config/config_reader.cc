@@ -40,7 +40,7 @@ std::vector<Row> daemon_rows(ProcessConfig& c) {
       {{.path = "daemon.log_level",
         .form = Form::choice,
         .choices = kLevels,
-        .meaning = "What is logged at all. May change while it runs."},
+        .meaning = "The lowest level that is logged. May change while the daemon runs."},
        &c.log_level}};
 }
 std::vector<Row> dataplane_rows(DataplaneConfig& c) {
@@ -52,7 +52,7 @@ std::vector<Row> dataplane_rows(DataplaneConfig& c) {
        &c.testbed},
       {{.path = "dataplane.socket",
         .meaning =
-            "Where programs attach to it; its control socket is beside. Empty: `paceline.sock` "
+            "Socket where programs attach; its control socket is beside it. Empty: `paceline.sock` "
             "in the runtime folder."},
        &c.socket},
       {{.path = "dataplane.program",
@@ -64,7 +64,7 @@ std::vector<Row> dataplane_rows(DataplaneConfig& c) {
       {{.path = "dataplane.log",
         .form = Form::path,
         .meaning =
-            "What it prints is appended to this file. Empty: `dataplane.log` in the state folder."},
+            "Its output is appended to this file. Empty: `dataplane.log` in the state folder."},
        &c.log},
       {{.path = "dataplane.end_with_daemon",
         .meaning = "SIGTERM to pacelined ends the service, too: for demonstrations."},
@@ -75,8 +75,8 @@ std::vector<Row> telemetry_rows(TelemetryConfig& c) {
       {{.path = "telemetry.interval",
         .min = 1 * kMs,
         .max = 1 * kSecond,
-        .meaning = "Between two looks at the telemetry of the service; length of a slot of the "
-                   "history."},
+        .meaning =
+            "Time between two reads of the service's telemetry; length of a slot of the history."},
        &c.interval},
       {{.path = "telemetry.fine_span",
         .min = 1 * kSecond,
@@ -87,7 +87,7 @@ std::vector<Row> telemetry_rows(TelemetryConfig& c) {
       {{.path = "telemetry.stalled_after",
         .min = 2,
         .max = 1e6,
-        .meaning = "Looks without news after which a NIC with bytes in flight is called stalled."},
+        .meaning = "Reads without news after which a NIC with bytes in flight is called stalled."},
        &c.stalled_after}};
 }
 std::vector<Row> api_rows(ApiConfig& c) {
@@ -103,7 +103,10 @@ std::vector<Row> api_rows(ApiConfig& c) {
       {{.path = "api.address",
         .meaning = "Address for TCP, always with TLS and a token. Empty: none."},
        &c.address},
-      {{.path = "api.port", .min = 0, .max = 65'535, .meaning = "With `address`; 0: any."},
+      {{.path = "api.port",
+        .min = 0,
+        .max = 65'535,
+        .meaning = "TCP port, with `address`; 0: any."},
        &c.port},
       {{.path = "api.certificate",
         .form = Form::path,
@@ -128,9 +131,8 @@ std::vector<Row> tuner_rows(TunerConfig& c) {
       {{.path = "tuner.mode",
         .form = Form::choice,
         .choices = kModes,
-        .meaning =
-            "Whether the tuner looks on, says what it would do, or does it. What PUT /v1/tuner "
-            "says lasts until this key is another."},
+        .meaning = "Whether the tuner only watches, advises, or acts. A mode set by PUT /v1/tuner "
+                   "lasts until this key changes."},
        &c.mode},
       {{.path = "tuner.presets",
         .form = Form::path,
@@ -138,40 +140,40 @@ std::vector<Row> tuner_rows(TunerConfig& c) {
        &c.presets},
       {{.path = "tuner.kill_switch",
         .form = Form::path,
-        .meaning = "While this file is there the champion is in force and nothing is tried. Empty: "
+        .meaning = "While this file exists, the champion is in force and nothing is tried. Empty: "
                    "`tuner-stop` in the state folder."},
        &c.kill_switch},
       {{.path = "tuner.block",
         .min = 20 * kMs,
         .max = 600 * kSecond,
-        .meaning = "A block of a pair, its first windows left out: longer than what it measures."},
+        .meaning = "Length of a block of a pair, without its first windows. Longer than what it "
+                   "measures."},
        &c.block},
       {{.path = "tuner.wash",
         .min = 0,
         .max = 190 * kMs,
-        .meaning = "Left out after a change of parameters; with `guard` and one interval at most "
-                   "300 ms."},
+        .meaning = "Time left out after a change of parameters; with `guard` and one interval at "
+                   "most 300 ms."},
        &c.wash},
       {{.path = "tuner.learn",
         .min = 10 * kMs,
         .max = 600 * kSecond,
-        .meaning = "Of the incumbent, to know a workload."},
+        .meaning = "Time with the incumbent, to learn a workload."},
        &c.learn},
       {{.path = "tuner.guard",
         .min = 10 * kMs,
         .max = 290 * kMs,
-        .meaning = "Constraints are judged over so long."},
+        .meaning = "Time over which constraints are judged."},
        &c.guard},
       {{.path = "tuner.hold",
         .min = 1 * kSecond,
         .max = 600 * kSecond,
-        .meaning =
-            "The service puts the incumbent back so long after the daemon was last heard of."},
+        .meaning = "If the daemon is silent for this long, the service puts the incumbent back."},
        &c.hold},
       {{.path = "tuner.explore_share",
         .min = 0,
         .max = 1,
-        .meaning = "Of all blocks: those that presets may take. 0: the incumbent is refined only."},
+        .meaning = "Share of all blocks that presets may take. 0: only the incumbent is refined."},
        &c.explore_share},
       {{.path = "tuner.queue_limit",
         .form = Form::bytes,
@@ -260,16 +262,17 @@ class DaemonReader {
       if (!api.address.empty() && value->empty()) {
         errors_.add(
             place("api", "address"),
-            fmt::format("api.address needs api.{}: TCP is served with TLS and tokens alone", key));
+            fmt::format("api.address needs api.{}: TCP is served only with TLS and tokens", key));
       }
       if (api.address.empty() && !value->empty()) {
-        errors_.add(place("api", key), fmt::format("api.{} is of TCP: api.address is needed", key));
+        errors_.add(place("api", key),
+                    fmt::format("api.{} belongs to TCP: api.address is needed", key));
       }
     }
     const DataplaneConfig& dataplane = out_.dataplane;
     if (dataplane.testbed.empty() && !dataplane.set.empty()) {
       errors_.add(place("dataplane", "set"),
-                  "dataplane.set is of a testbed: dataplane.testbed is needed");
+                  "dataplane.set belongs to a testbed: dataplane.testbed is needed");
     }
     const TelemetryConfig& t = out_.telemetry;
     if (t.fine_span.count < 2 * t.interval.count) {
@@ -313,7 +316,7 @@ std::vector<std::string> fixed_changes(const DaemonConfig& from, const DaemonCon
   std::vector<std::string> out;
   ProcessConfig process = to.daemon;
   process.log_level = from.daemon.log_level;
-  if (process != from.daemon) out.emplace_back("[daemon] (but for log_level)");
+  if (process != from.daemon) out.emplace_back("[daemon] (except log_level)");
   DataplaneConfig dataplane = to.dataplane;
   dataplane.end_with_daemon = from.dataplane.end_with_daemon;
   dataplane.testbed = from.dataplane.testbed;
@@ -326,12 +329,12 @@ std::vector<std::string> fixed_changes(const DaemonConfig& from, const DaemonCon
   }
   TelemetryConfig telemetry = to.telemetry;
   telemetry.stalled_after = from.telemetry.stalled_after;
-  if (telemetry != from.telemetry) out.emplace_back("[telemetry] (but for stalled_after)");
+  if (telemetry != from.telemetry) out.emplace_back("[telemetry] (except stalled_after)");
   if (to.api != from.api) out.emplace_back("[api]");
   TunerConfig tuner = to.tuner;
   tuner.mode = from.tuner.mode;
   tuner.kill_switch = from.tuner.kill_switch;
-  if (tuner != from.tuner) out.emplace_back("[tuner] (but for mode and kill_switch)");
+  if (tuner != from.tuner) out.emplace_back("[tuner] (except mode and kill_switch)");
   return out;
 }
 

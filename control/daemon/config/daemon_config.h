@@ -1,5 +1,5 @@
 // The file of pacelined (configs/pacelined.toml) as a typed struct. docs/daemon.md lists the keys
-// that may change while the daemon runs; live_changes() separates them from the others.
+// that may change while the daemon runs; fixed_changes() finds changes to the others.
 #pragma once
 
 #include <cstdint>

@@ -68,7 +68,7 @@ std::vector<live::Runner::EdgeSample> ExperimentEdges::take(std::int64_t now_ns)
         missing = std::max(missing, nics_[name].missing);
       }
     }
-    // Without any look there is nothing to compare with either.
+    // Without any look there is nothing to compare with.
     edge.missing = rounds_ == 0 ? 1 : static_cast<double>(missing) / static_cast<double>(rounds_);
     out.push_back(std::move(edge));
   }
@@ -110,7 +110,7 @@ live::NicSample ExperimentEdges::towards(std::size_t cluster, std::size_t own,
   const auto index = sampler_.find_nic(name);
   if (!index || !sampler_.is_open()) return out;
   const NicLatest& latest = sampler_.latest(*index);
-  // Not counted by clusters (any more): of no block.
+  // Clusters are not counted (any more): the sample belongs to no block.
   if (latest.clusters.size() != clusters_.size() || latest.body.own_cluster != own) {
     out.epoch = 0;
     return out;

@@ -22,16 +22,15 @@ namespace paceline::daemon {
 
 class ExperimentEdges {
  public:
-  // By cluster, in the plan's order; all of these the service had at the start. The sampler
-  // outlives it.
-  // `receivers`: clusters are of ports that receive.
+  // By cluster, in the plan's order; the service had all of these NICs at the start. The sampler
+  // outlives it. `receivers`: the clusters consist of receiving ports.
   ExperimentEdges(const Sampler& sampler, std::vector<std::vector<std::string>> clusters,
                   bool receivers);
 
   // After each round of samples; the clock is monotonic.
   void sampled(std::int64_t now_ns);
 
-  // An edge; the count of missing samples begins anew.
+  // Takes an edge; the count of missing samples restarts.
   std::vector<experiment::live::Runner::EdgeSample> take(std::int64_t now_ns);
 
   // Empty: telemetry of all NICs has come for long enough (`well_for`) or, where it was well, has

@@ -15,7 +15,7 @@ namespace paceline::daemon {
 enum class ExperimentState : std::uint8_t {
   running,
   concluded,
-  stopped,  // somebody asked for it
+  stopped,  // a user asked for it
   tripped,  // the guard ended it
   failed,
   refused,  // by the service; it did not begin

@@ -101,7 +101,7 @@ awaitable<std::vector<std::string>> ExperimentRun::begin() {
 }
 
 awaitable<void> ExperimentRun::take_up() {
-  spdlog::info("experiment {} goes on at block {} of {}", entry_.number, runner_.records().size(),
+  spdlog::info("experiment {} continues at block {} of {}", entry_.number, runner_.records().size(),
                runner_.schedule().blocks());
   co_await look_at_trials();
   renewed_ns_ = now();
@@ -182,7 +182,7 @@ void ExperimentRun::watch() {
   if (!well_) {
     spdlog::warn("experiment {}: {}", entry_.number, trouble);
   } else {
-    spdlog::info("experiment {}: the environment is well again", entry_.number);
+    spdlog::info("experiment {}: the environment has recovered", entry_.number);
   }
   runner_.environment(well_, trouble);
   tell(well_ ? "well" : "trouble");
@@ -273,8 +273,8 @@ awaitable<void> ExperimentRun::look_at_trials() {
   }
 }
 
-// Whatever is in force, it is the champion's turn. A service that does not answer does it by itself
-// when the hold is over.
+// Puts the champion in force, whatever is in force now. A service that does not answer does it by
+// itself when the hold is over.
 awaitable<void> ExperimentRun::end_trials() {
   const auto hold = static_cast<std::uint64_t>(to_nanos(runner_.plan().hold).count);
   const std::uint64_t began = now();
@@ -337,7 +337,7 @@ void ExperimentRun::set_promoted(std::int64_t change) {
 void ExperimentRun::keep_entry() {
   const std::string wrong = parts_.store.put("experiment", experiment_key(entry_.number),
                                              json_of(entry_), parts_.clock.unix_ns());
-  if (!wrong.empty()) spdlog::error("experiment {} is not kept: {}", entry_.number, wrong);
+  if (!wrong.empty()) spdlog::error("cannot save experiment {}: {}", entry_.number, wrong);
 }
 
 void ExperimentRun::tell(const char* event) {

@@ -33,8 +33,8 @@ namespace paceline::daemon {
 
 struct ExperimentSettings {
   std::string folder;  // of all experiments
-  // Between two looks while a block goes by; how long telemetry may be away before the experiment
-  // waits for it; and how long it must come to be trusted again.
+  // The time between two looks in a block; how long telemetry may be missing before the experiment
+  // waits for it; and how long it must be back to be trusted again.
   std::chrono::nanoseconds look = std::chrono::milliseconds(50);
   std::chrono::nanoseconds blink = std::chrono::milliseconds(200);
   std::chrono::nanoseconds well_for = std::chrono::seconds(1);
@@ -111,7 +111,7 @@ class ExperimentRun {
   bool left_ = false;
   bool well_ = true;     // as the runner was told
   bool paused_ = false;  // the champion is in force everywhere
-  bool failed_ = false;  // it ended for a reason that is no finding
+  bool failed_ = false;  // it ended for a reason that is not a finding
   bool guard_seen_ = false;
 };
 

@@ -62,7 +62,7 @@ config::CongestionChange change_of(const config::CcConfig& cc) {
   return request;
 }
 
-// The experiment compares with what the host runs: the champion's arm must be that.
+// The experiment compares with what the host runs: the champion's arm must be the same.
 void check_arms(const live::Plan& plan, const NicParams& nic, std::uint64_t rate_mbps,
                 const config::AlgorithmCatalogue& known, std::vector<std::string>& errors,
                 std::vector<std::string>& warnings) {
@@ -180,7 +180,7 @@ std::int64_t Experiments::next_number() {
 void Experiments::keep(const ExperimentEntry& entry) {
   const std::string wrong = parts_.store.put(kExperiments, experiment_key(entry.number),
                                              json_of(entry), parts_.clock.unix_ns());
-  if (!wrong.empty()) spdlog::error("experiment {} is not kept: {}", entry.number, wrong);
+  if (!wrong.empty()) spdlog::error("cannot save experiment {}: {}", entry.number, wrong);
 }
 
 // The NICs of each cluster, and whether the arms fit what is in force on them.
@@ -315,7 +315,7 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
     co_return reply;
   }
 
-  // Registered first: on the disk, with its digest, before the service hears of it.
+  // Registered first: it is on disk, with its digest, before the service is told.
   const std::string folder = folder_of(entry.number);
   std::string wrong =
       live::write_experiment_folder(folder, text, files.schedule, files.null_experiment);
@@ -331,7 +331,7 @@ awaitable<Reply> Experiments::start(Caller caller, Json body) {
 
   const std::int64_t number = entry.number;
   auto run = std::make_shared<ExperimentRun>(run_parts(), std::move(entry), std::move(files));
-  // Taken from now on: another connection must not take it up meanwhile.
+  // Taken from now on: another connection must not start it meanwhile.
   runs_.push_back(run);
   errors = co_await run->begin();
   if (!errors.empty()) {
@@ -382,7 +382,7 @@ awaitable<void> Experiments::attached() {
       wrong = live::cut_blocks(folder, files.value.blocks.whole_bytes);
     }
     if (!wrong.empty()) {
-      spdlog::error("experiment {} cannot go on: {}", entry.number, wrong);
+      spdlog::error("experiment {} cannot continue: {}", entry.number, wrong);
       entry.state = ExperimentState::failed;
       entry.ended = wrong;
       entry.ended_unix_ns = parts_.clock.unix_ns();

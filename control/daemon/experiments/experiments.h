@@ -1,5 +1,5 @@
-// Live experiments of this host: begun, driven, taken up again after a crash of the daemon, and
-// kept. One at a time on a NIC.
+// Live experiments of this host: started, driven, resumed after a crash of the daemon, and stored.
+// One at a time per NIC.
 //
 // Before the first block the schedule is drawn and registered: its digest is in the store, in the
 // answer and in the name of the trial. An experiment ends with the champion in force; a candidate
@@ -37,7 +37,7 @@ class Experiments {
 
   // Before the first connection. Returns an error, or an empty text.
   std::string open();
-  // After each connection: what was running goes on, or is found to have ended.
+  // After each connection: an experiment that was running continues, or is found to have ended.
   boost::asio::awaitable<void> attached();
   // After each round of samples.
   void sampled();

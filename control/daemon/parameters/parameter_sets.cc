@@ -184,7 +184,7 @@ Change change_of(std::int64_t number, std::int64_t at_unix_ns, const json& body)
 
 RevertPlan revert_to(const std::vector<Change>& changes, std::optional<std::int64_t> to,
                      std::vector<std::string>& errors) {
-  // Where the journal stands after each change: at the change that a revert would take back next.
+  // The journal's position after each change: at the change that the next revert would undo.
   std::map<std::int64_t, std::int64_t> stands{{0, 0}};
   std::map<std::int64_t, const Change*> applied;
   std::map<std::int64_t, std::int64_t> before;  // of each step, where the journal stood before it
@@ -230,7 +230,7 @@ RevertPlan revert_to(const std::vector<Change>& changes, std::optional<std::int6
 
 std::vector<std::string> differences(const ParamSet& from, const ParamSet& to) {
   if (from.algorithm != to.algorithm || from.plugin != to.plugin) {
-    // So much of a hash tells two builds apart; the whole of it is beside.
+    // This much of a hash tells two builds apart; the whole hash is beside it.
     const std::string origin = to.plugin ? fmt::format(" (plugin:{}, sha256 {})", to.plugin->path,
                                                        to.plugin->sha256.substr(0, 16))
                                          : std::string();

@@ -63,7 +63,7 @@ enum class ChangeAction : std::uint8_t {
   promote,  // the candidate of an experiment
   revert,
   put_back,  // into a service that was restarted
-  found,     // made by someone else than this daemon
+  found,     // not made by this daemon
 };
 enum class ChangeState : std::uint8_t {
   pending,  // the service is being asked
@@ -100,8 +100,8 @@ Change change_of(std::int64_t number, std::int64_t at_unix_ns, const nlohmann::j
 
 // The sets that restore the state right after change `to` (0: before the first change). Without
 // `to`, the state before the last change that no revert has undone, so that repeated reverts step
-// back through the journal; changes with the action put_back are no steps. `changes`: in order;
-// only applied ones count. Adds an error if there is no such state.
+// back through the journal; changes with the action put_back do not count as steps. `changes`: in
+// order; only applied ones count. Adds an error if there is no such state.
 struct RevertPlan {
   std::map<std::string, ParamSet> wanted;
   std::int64_t restored = 0;

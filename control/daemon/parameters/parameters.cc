@@ -128,7 +128,8 @@ std::vector<Change> Parameters::changes() {
   return out;
 }
 
-// Into the journal, new or as it is now. What is wrong with the disk, empty: nothing.
+// Writes a change into the journal, new or updated. Returns what is wrong with the disk, or an
+// empty text.
 std::string Parameters::note(Change& change) {
   std::string wrong;
   if (change.number == 0) {
@@ -241,8 +242,8 @@ awaitable<Reply> Parameters::revert(Caller caller, std::optional<std::int64_t> t
   co_return co_await apply(std::move(change), std::move(wanted), dry_run);
 }
 
-// The turn is taken. All groups are tried dry before the first is put in force; should a later one
-// fail all the same, the ones before are put back.
+// Requires the turn. All groups are tried dry before the first is put in force. If a later one
+// still fails, the earlier ones are put back.
 awaitable<Reply> Parameters::apply(Change change, std::map<std::string, ParamSet> wanted,
                                    bool dry_run) {
   const std::vector<Group> groups = groups_of(wanted);
@@ -352,13 +353,14 @@ awaitable<void> Parameters::settle(Json hello) {
   if (same) {
     take_over(now.nics);
   } else {
-    // The testbed file's, until what was wanted is put back; that remembers itself.
+    // These are the testbed file's values, until the wanted ones are put back; that call remembers
+    // its own.
     remember(now.nics);
     co_await put_back(now.nics);
   }
   const Json last{{"start_unix_ns", start}, {"pid", hello.value("pid", 0)}};
   if (std::string wrong = store_.put(kService, "last", last, clock_.unix_ns()); !wrong.empty()) {
-    spdlog::error("which service this was is not kept: {}", wrong);
+    spdlog::error("cannot save which service this was: {}", wrong);
   }
 }
 
@@ -374,7 +376,7 @@ awaitable<void> Parameters::settle_pending(const std::vector<NicParams>& now) {
       if (in_force) sets.generation = nic->generation;
     }
     change.state = in_force ? ChangeState::applied : ChangeState::not_applied;
-    spdlog::info("change {} by {}, whose end was not seen: {}", change.number, change.who,
+    spdlog::info("change {} by {} had no answer, and is settled now: {}", change.number, change.who,
                  to_text(change.state));
     note(change);
     if (!in_force) continue;
@@ -418,7 +420,7 @@ void Parameters::remember(const std::vector<NicParams>& now) {
   }
 }
 
-// A set that differs from the last look was changed by somebody else, and is the wanted one now.
+// A set that differs from the last look was changed by another client, and is now the wanted one.
 void Parameters::take_over(const std::vector<NicParams>& now) {
   Change change;
   change.action = ChangeAction::found;

@@ -1,8 +1,9 @@
-// Live parameters: what is in force is asked of the service, changes go to it and into the journal,
-// and a service that was started anew gets back what was in force before. One change at a time.
+// Live parameters: the service tells what is in force, changes go to the service and into the
+// journal, and a restarted service gets back what was in force before. One change at a time.
 //
-// The journal has a change before the service is asked for it ("pending") and what came of it
-// after. What the daemon did not live to see is found out at the next connection.
+// The journal has a change before the service is asked for it ("pending"), and its result
+// afterwards. The result of a change during which the daemon died is determined at the next
+// connection.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -32,14 +33,14 @@ struct NicFacts {
 
 class Parameters {
  public:
-  // All outlive it.
+  // All arguments outlive it.
   Parameters(boost::asio::io_context& context, ControlClient& service, Store& store, EventHub& hub,
              const Clock& clock);
 
-  // After each connection, with the answer to hello: settles what is pending, and puts back what
-  // was in force where the service is another than the one before. Spawn it once a connection.
+  // Call it after each connection, with the answer to hello: settles pending changes, and, if the
+  // service is not the same as before, puts back what was in force. Spawn it once per connection.
   boost::asio::awaitable<void> settle(Json hello);
-  // Parameters changed, and not by this: takes what is in force as what is wanted from now on (an
+  // Parameters were changed from elsewhere: what is in force becomes what is wanted from now on (an
   // experiment's winner, another tool), unless a trial has an arm in force.
   boost::asio::awaitable<void> adopt();
 
@@ -60,7 +61,7 @@ class Parameters {
   const std::map<std::string, NicFacts>& nics() const { return nics_; }
   // The algorithms that the service has, plug-ins as well.
   const config::AlgorithmCatalogue& catalogue() const { return catalogue_; }
-  // A change of this is under way: that a generation grows is no news.
+  // A change of this object is in progress: a growing generation is then no news.
   bool busy() const { return turns_.taken(); }
 
  private:

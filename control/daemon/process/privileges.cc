@@ -20,7 +20,7 @@ namespace {
 
 std::string failed(const char* what) { return fmt::format("{}: {}", what, std::strerror(errno)); }
 
-// All sets empty, by the call itself: no library for one structure of zeros.
+// Empties all sets by the system call itself: a library is not worth it for one structure of zeros.
 bool drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
@@ -38,7 +38,7 @@ std::string give_folder(const std::string& path, const std::string& user) {
       found == nullptr) {
     return fmt::format("daemon.user = \"{}\": there is no such user", user);
   }
-  // One of an earlier start is that user's already; anybody else's is not taken.
+  // A folder of an earlier start belongs to that user already; a folder of another user is refused.
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return path + ": " + std::strerror(errno);
   if (facts.st_uid != 0 && facts.st_uid != entry.pw_uid) {
@@ -67,7 +67,7 @@ std::string become(const std::string& user) {
   }
   if (entry.pw_uid != 0 && !drop_capabilities()) return failed("capset");
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("PR_SET_NO_NEW_PRIVS");
-  // Programs find out who they are by /proc; changing the user made that root's.
+  // Programs identify themselves by /proc; changing the user gave that to root.
   if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return failed("PR_SET_DUMPABLE");
   return {};
 }

@@ -1,4 +1,4 @@
-// Giving up what the daemon had to be to open its files.
+// Gives up the rights that the daemon needed to open its files.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // Another process: started in a session of its own so that it outlives the daemon, or found by its
-// number; watched by a descriptor, so that a number that is given to somebody else is no confusion.
+// number. It is watched by a descriptor, so that a reused process number cannot be confused with
+// it.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +30,7 @@ class Process {
   bool is_child() const { return child_; }
   // Whether it lives; collects it when it was our child and has ended.
   bool alive();
-  // How it ended, in words; empty: it lives, or was no child.
+  // How it ended, in words; empty: it lives, or was not a child.
   const std::string& ending() const { return ending_; }
   bool signal(int number);
 
@@ -40,7 +41,7 @@ class Process {
   std::string ending_;
 };
 
-// Without what concerns this daemon alone: sockets and notifications of systemd.
+// The environment without what concerns only this daemon: sockets and notifications of systemd.
 std::vector<std::string> inherited_environment(const std::vector<std::string>& environment);
 
 }  // namespace paceline::daemon

@@ -23,10 +23,10 @@ class Supervisor {
   void attached(std::int32_t pid) {
     if (pid > 0) process_.watch(pid);
   }
-  // Some times a second. Sentences for the log and for who listens.
+  // Call it several times a second. Returns sentences for the log and for listeners.
   std::vector<std::string> step(std::int64_t now_ns);
   bool replace(std::int64_t now_ns) { return plan_.replace(now_ns); }
-  // SIGTERM to what runs, whoever started it.
+  // Sends SIGTERM to the running service, whoever started it.
   void end() { process_.signal(SIGTERM); }
 
   const SupervisorPlan& plan() const { return plan_; }

@@ -120,8 +120,8 @@ Action SupervisorPlan::step(std::int64_t now_ns, const ServiceFacts& facts) {
       }
       return Action::none;
     case State::waiting:
-      // Somebody else may have started one that has not got to listening yet: that shows when ours
-      // cannot listen, ends, and is waited for once more.
+      // Another service may have been started that does not listen yet. That shows when ours cannot
+      // listen and ends; then we wait once more.
       return settings_.starts && now_ns >= due_ns_ ? start(now_ns) : Action::none;
     case State::ending:
       break;

@@ -2,8 +2,9 @@
 // what is known about it and of time. Pure; the shell around it (supervisor.h) connects, starts and
 // signals.
 //
-// What serves programs is never ended for being silent: its workers may move traffic while its
-// control thread does not answer. Only what never answered since it was started here is.
+// A service that serves programs is never ended for being silent: its workers may move traffic
+// while its control thread does not answer. Only a service that has never answered since we started
+// it is.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct SupervisorSettings {
   bool starts = false;                       // there is a testbed to start; else it only attaches
   std::int64_t least_wait_ns = 250'000'000;  // before the second start; doubled with each failure
   std::int64_t most_wait_ns = 30'000'000'000;
-  std::int64_t good_after_ns = 30'000'000'000;   // having run so long it is no failure any more
+  // After running this long, an end is not a failed start.
+  std::int64_t good_after_ns = 30'000'000'000;
   std::int64_t start_limit_ns = 20'000'000'000;  // to answer, once started
   std::int64_t end_limit_ns = 10'000'000'000;    // to end, once told
   std::uint64_t seed = 1;                        // of the jitter
@@ -28,7 +30,7 @@ struct SupervisorSettings {
 // The observed state of the service at a point in time.
 struct ServiceFacts {
   bool connected = false;
-  bool absent = false;  // the last try to connect found nobody who listens
+  bool absent = false;  // at the last try to connect, nothing listened
   bool alive = false;   // the process that was started or connected to last lives
 };
 
@@ -39,7 +41,7 @@ class SupervisorPlan {
     starting,  // started, has not answered yet
     running,   // connected
     silent,    // lives, and is not connected
-    waiting,   // until it is started again (or, without a testbed, until somebody starts it)
+    waiting,   // until it is started again (without a testbed: by a user)
     ending,    // told to end, for another to take its place
   };
   enum class Action : std::uint8_t {
@@ -56,8 +58,8 @@ class SupervisorPlan {
   Action step(std::int64_t now_ns, const ServiceFacts& facts);
   // An action could not be carried out (no such program): as if it had ended at once.
   void failed(std::int64_t now_ns);
-  // Ends the one that runs and starts another, at the next steps. False: none runs, or this does
-  // not start any.
+  // Ends the running service and starts another, at the next steps. False: none runs, or this plan
+  // does not start any.
   bool replace(std::int64_t now_ns);
 
   State state() const { return state_; }

@@ -20,7 +20,7 @@ int Systemd::take_api_socket(std::string& error) {
   }
   const int fd = SD_LISTEN_FDS_START;
   if (sd_is_socket_unix(fd, SOCK_STREAM, 1, nullptr, 0) <= 0) {
-    error = "what systemd hands over is no Unix stream socket that listens";
+    error = "the socket that systemd passes is not a listening Unix stream socket";
     return -1;
   }
   descriptors_ = 0;

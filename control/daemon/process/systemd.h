@@ -15,7 +15,7 @@ class Systemd {
   // A listening Unix socket from systemd (socket activation); -1: none. Sets `error` if systemd
   // passed something else.
   int take_api_socket(std::string& error);
-  // Time within which it wants to hear of us; 0: it does not watch.
+  // The time within which systemd wants a sign of life; 0: it does not watch.
   std::uint64_t watchdog_us() const { return watchdog_us_; }
 
   void ready(const std::string& status) const;

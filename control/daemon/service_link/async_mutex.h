@@ -44,7 +44,7 @@ class AsyncMutex {
   bool taken() const { return taken_; }
 
  private:
-  // It goes on to the next without being free in between.
+  // It passes to the next coroutine without being free in between.
   void leave() {
     if (waiting_.empty()) {
       taken_ = false;

@@ -75,7 +75,7 @@ awaitable<void> ControlClient::run() {
     bool good = false;
     ControlAnswer hello;
     {
-      // In a turn of its own: nobody uses the socket of before any more.
+      // In a turn of its own: nobody uses the previous socket any more.
       co_await turns_.enter();
       const AsyncMutex::Hold hold(turns_);
       if (connect()) {
@@ -90,7 +90,7 @@ awaitable<void> ControlClient::run() {
       trouble_.clear();
       wait = settings_.least_wait;
       if (up) up(hello.body, peer_);
-      // Nothing comes unasked: what ends this wait is the end of the connection, or close().
+      // The service sends nothing unasked: this wait ends with the connection, or by close().
       co_await socket_->async_wait(asio::posix::stream_descriptor::wait_error,
                                    asio::redirect_error(kAwait, error));
       connected_ = false;

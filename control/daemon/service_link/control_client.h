@@ -1,6 +1,6 @@
-// The daemon's connection to the control socket of the service: connects and connects again, sends
-// one request at a time in the order of the calls, and gives up on an answer that does not come.
-// Everything on the daemon's one thread.
+// The daemon's connection to the control socket of the service: connects, reconnects, sends one
+// request at a time in the order of the calls, and gives up on an answer that does not come.
+// Everything runs on the daemon's one thread.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -42,17 +42,17 @@ class ControlClient {
   std::function<void(const nlohmann::json& hello, std::int32_t pid)> up;
   std::function<void()> down;
   void stop();
-  // stop() was called: calls that are under way end without an answer, which is no news.
+  // stop() was called: calls in progress end without an answer, which is not worth a message.
   bool stopped() const { return stopped_; }
 
   bool connected() const { return connected_; }
-  // The last try found nobody who listens.
+  // At the last try, nothing listened.
   bool absent() const { return absent_; }
   // Why the last try failed; empty while connected.
   const std::string& trouble() const { return trouble_; }
 
-  // Waits its turn. Members are those of the operation. Without a connection it answers at once:
-  // `unanswered`. The client outlives the call.
+  // Waits for its turn. Members are those of the operation. Without a connection it returns
+  // `unanswered` at once. The client outlives the call.
   boost::asio::awaitable<ControlAnswer> call(std::string op, nlohmann::json members);
 
  private:

@@ -17,9 +17,9 @@ namespace paceline::daemon {
 
 struct ControlAnswer {
   enum class Kind : std::uint8_t {
-    done,        // body holds what the operation answers
+    done,        // body holds the operation's answer
     refused,     // errors say why; nothing took effect
-    unanswered,  // no service, no answer in time: who asked cannot know whether it took effect
+    unanswered,  // no service, no answer in time: it is unknown whether it took effect
   };
   Kind kind = Kind::unanswered;
   nlohmann::json body = nlohmann::json::object();
@@ -37,8 +37,8 @@ std::string request_text(std::uint64_t id, std::string_view op, const nlohmann::
 // error; the connection must then be closed.
 ControlAnswer answer_of(std::string_view text, std::uint64_t id);
 
-// The body; of an answer that was too long for a message (`bytes` in memory of its own) what that
-// memory holds. Nothing, and an error: it is no JSON object.
+// The body; for an answer that was too long for a message (`bytes` in memory of its own), the
+// content of that memory. Nothing, with an error: it is not a JSON object.
 std::optional<nlohmann::json> whole_body(ControlAnswer answer, std::string& error);
 
 // The state of an entry in the answer to `trials`; nothing if it is missing or unknown.

@@ -61,7 +61,7 @@ std::string Statement::text(int column) const {
 
 SqlResult Database::open(const std::string& path) {
   sqlite3* handle = nullptr;
-  // The file tells who may do what on this host, so only its owner may read it.
+  // The file records who may do what on this host, so only its owner may read it.
   const mode_t before = ::umask(0077);
   const int code =
       sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);

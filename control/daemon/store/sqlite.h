@@ -25,12 +25,12 @@ class Statement {
   Statement(sqlite3* database, std::string_view sql);
 
   explicit operator bool() const { return handle_ != nullptr; }
-  // From 1, as in the text. Texts are copied.
+  // Counts from 1, as in the statement. Texts are copied.
   Statement& bind(int at, std::int64_t value);
   Statement& bind(int at, std::string_view text);
-  // True: there is a row. False: it is done, or went wrong (result()).
+  // True: there is a row. False: the statement is done, or failed (result()).
   bool step();
-  // For another round.
+  // Prepares another execution.
   void reset();
   std::int64_t whole(int column) const { return sqlite3_column_int64(handle_.get(), column); }
   std::string text(int column) const;

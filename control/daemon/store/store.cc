@@ -23,7 +23,7 @@ bool is_damage(const SqlResult& result) {
 
 json parsed(const std::string& text) { return experiment::JsonReader::parse(text); }
 
-// Bytes that are no UTF-8 (names of files) must not keep anything from being noted.
+// Bytes that are not UTF-8 (names of files) must not prevent an entry.
 std::string dumped(const json& body) {
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -78,7 +78,7 @@ SqlResult Store::open_file() {
   return version == kStoreSchema ? SqlResult{} : migrate(version);
 }
 
-// One step for each schema there has been, each in a transaction of its own.
+// One step per schema version, each in a transaction of its own.
 SqlResult Store::migrate(std::int64_t from) {
   static constexpr const char* kSteps[] = {
       "BEGIN IMMEDIATE;"

@@ -4,7 +4,7 @@
 //
 // Once a call has returned "", its data is on the disk (write-ahead log, synced at each commit) and
 // survives kill -9 and a power cut. If the disk is full or broken, writes return an error, reads
-// still work, and every later write tries again. The daemon goes on, and trouble() says what it
+// still work, and every later write tries again. The daemon continues, and trouble() says what it
 // cannot save.
 #pragma once
 
@@ -37,10 +37,9 @@ struct StoredEntry {
 
 class Store {
  public:
-  // Returns an error, or an empty text. A file that is not a database, or damaged, is moved aside
-  // to
-  // "<path>.damaged-<now in s>" and an empty one takes its place; notes() says so. A file of a
-  // newer schema, or one that another process has open, is refused and not touched.
+  // Returns an error, or an empty text. A file that is not a database, or is damaged, is renamed to
+  // "<path>.damaged-<now in s>" and replaced by an empty one; notes() says so. A file of a newer
+  // schema, or one that another process has open, is refused and not touched.
   std::string open(const std::string& path, std::int64_t now_unix_ns);
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -51,18 +50,18 @@ class Store {
   // By key.
   std::vector<StoredDocument> list(std::string_view kind);
 
-  // `number`: of the new entry.
+  // `number`: set to that of the new entry.
   std::string append(std::string_view kind, std::string_view key, const nlohmann::json& body,
                      std::int64_t now_unix_ns, std::int64_t& number);
   // Replaces the body of an existing entry.
   std::string replace(std::int64_t number, const nlohmann::json& body);
-  // Those after `after`, oldest first, at most `most`; `key` empty: of any key.
+  // At most `most` entries after number `after`, oldest first. An empty `key` matches every key.
   std::vector<StoredEntry> entries(std::string_view kind, std::string_view key = {},
                                    std::int64_t after = 0, std::size_t most = 1000);
-  // The newest, oldest of them first.
+  // The newest entries, oldest of them first.
   std::vector<StoredEntry> newest(std::string_view kind, std::size_t most);
-  // Entries of a kind for the API: the bodies, with number and at_unix_ns. Those after `after`, or
-  // with 0 the newest.
+  // Entries of a kind for the API: the bodies, with number and at_unix_ns. Those after number
+  // `after`; with 0, the newest.
   nlohmann::json listed(std::string_view kind, std::int64_t after, std::size_t most);
   // Keeps the newest `keep` of a kind.
   std::string prune(std::string_view kind, std::size_t keep);

@@ -18,7 +18,7 @@ namespace paceline::daemon {
 
 struct Finding {
   std::string what;      // a word for programs: "limited_by_grant", "timeouts", "queueing", ...
-  double share = 0;      // of the time looked at, where it is one; else 0
+  double share = 0;      // of the examined time, if it is a share; else 0
   std::string sentence;  // for people
 };
 

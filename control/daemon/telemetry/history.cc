@@ -92,7 +92,7 @@ void History::add_same(std::int64_t unix_ns, std::uint64_t instance) {
 void History::look(std::int64_t unix_ns) {
   std::int64_t slot = unix_ns / span_.slot_ns;
   if (slot < newest_) {
-    // Set back by more than the ring holds, no slot of it tells anything any more.
+    // The clock was set back by more than the ring holds: no slot of it is valid any more.
     if (newest_ - slot < static_cast<std::int64_t>(slots_.size())) {
       slot = newest_;
     } else {
@@ -117,7 +117,7 @@ History::Slot& History::enter(std::int64_t slot) {
   return slots_[place(slot)];
 }
 
-// A slot has one row of its own at most.
+// A slot has at most one row of its own.
 void History::write_row(Slot& slot) {
   const bool first = slot.before == kMissing;
   if (first) slot = {row_, row_};

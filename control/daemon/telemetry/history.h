@@ -50,9 +50,9 @@ class History {
   // another instance, and those after a pause of the sampler of more than kLongestPause are only
   // the base for later growth. A counter that went back has not grown.
   void add(std::int64_t unix_ns, std::uint64_t instance, std::span<const std::uint64_t> values);
-  // The same where values() have not changed: it costs next to nothing.
+  // The same when values() have not changed: costs next to nothing.
   void add_same(std::int64_t unix_ns, std::uint64_t instance);
-  // As added last; zeros before.
+  // As added last; zeros before the first.
   std::span<const std::uint64_t> values() const { return values_; }
 
   // Slots that begin in [from, to), at most those the ring holds; the slot that is being filled is

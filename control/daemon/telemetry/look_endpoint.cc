@@ -11,7 +11,7 @@ using boost::asio::awaitable;
 
 namespace {
 
-// What the status and the telemetry say; not empty: why there is no look.
+// Combines status and telemetry. Returns why there is no look, or an empty text.
 std::string look_at(const Sampler& sampler, const Json& status, looks::SeenHost& out) {
   if (!sampler.is_open()) return "there is no telemetry of the service";
   out.start_unix_ns = sampler.header().service_start_unix_ns;

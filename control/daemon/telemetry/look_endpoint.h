@@ -1,4 +1,5 @@
-// GET /v1/look: one look at this host, for who compares hosts (`paceline diagnose --fleet`).
+// GET /v1/look: one look at this host, for commands that compare hosts (`paceline diagnose
+// --fleet`).
 #pragma once
 
 #include "control/daemon/api/endpoint.h"
@@ -8,7 +9,7 @@
 
 namespace paceline::daemon {
 
-// All outlive the endpoint.
+// All arguments outlive the endpoint.
 void add_look_endpoint(Endpoints& endpoints, const Sampler& sampler, ControlClient& service,
                        const Clock& clock);
 

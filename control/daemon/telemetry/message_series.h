@@ -24,17 +24,17 @@ inline constexpr double kSlowdownUnit = 1000;
 // "messages_begun_small", ..., "slowdown_p50_small", "slowdown_p99_small", ...
 std::vector<telemetry::SeriesInfo> message_series();
 
-// Meaning of the series; empty: it is none of these.
+// The meaning of a series; empty: it is not one of these.
 std::string message_series_meaning(std::string_view name);
 
-// Writes their values: counters of `now`, quantiles of what was completed between `before` and
+// Writes their values: counters of `now`, quantiles of the messages completed between `before` and
 // `now`. `out` has message_series().size() places.
 void put_message_counters(const telemetry::MessagesBySize& now, std::span<std::uint64_t> out);
 void put_slowdowns(const telemetry::MessagesBySize& before, const telemetry::MessagesBySize& now,
                    std::span<std::uint64_t> out);
 
-// The slowdown that a share q of those completed between the two looks did not exceed (the upper
-// edge of its bucket); 0: none was completed.
+// The slowdown that a share q of the messages completed between the two looks did not exceed (the
+// upper edge of its bucket); 0: none was completed.
 double slowdown_quantile(const telemetry::MessageFigures& before,
                          const telemetry::MessageFigures& now, double q);
 

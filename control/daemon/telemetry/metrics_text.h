@@ -1,6 +1,6 @@
 // The figures of all NICs as Prometheus reads them. A counter `x` of the catalogue is
 // `paceline_x_total`, a gauge `paceline_x`, each with the label `nic`; slowdowns are ratios, not
-// thousandths. What the daemon says of itself is beside (docs/daemon.md).
+// docs/daemon.md lists the daemon's own metrics.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace paceline::daemon {
 
 class QuarantineWatch {
  public:
-  // A service is new: what was so before is in its own log, and in its guard's list.
+  // The service is new: older quarantines are in its own log, and in its guard's list.
   void begin(const Sampler& sampler);
   // Names of NICs.
   std::vector<std::string> look(const Sampler& sampler);

@@ -14,7 +14,7 @@ void QueuePairHistory::add(std::uint32_t nic, std::int64_t unix_ns,
       at = pairs_.emplace(Key{nic, record.number}, std::deque<QueuePairLook>()).first;
     }
     std::deque<QueuePairLook>& looks = at->second;
-    // The number was given to another queue pair: what was before is not its history.
+    // The number was given to another queue pair: older looks are not its history.
     if (!looks.empty()) {
       const telemetry::QueuePairRecord& before = looks.back().record;
       if (before.pid != record.pid || before.completions > record.completions ||

@@ -19,13 +19,13 @@ struct QueuePairLook {
 class QueuePairHistory {
  public:
   static constexpr std::size_t kLooks = 61;  // a minute has 60 seconds between its looks
-  // Queue pairs that are followed, of all NICs together; those beyond have no history.
+  // How many queue pairs are followed, over all NICs; any others have no history.
   static constexpr std::size_t kMost = 4096;
 
-  // All records of a NIC in force at that time. Those of queue pairs that are gone are forgotten.
+  // All records of a NIC that are valid at that time. Queue pairs that are gone are forgotten.
   void add(std::uint32_t nic, std::int64_t unix_ns,
            std::span<const telemetry::QueuePairRecord> records);
-  // NICs from `nics` on are gone.
+  // NICs from index `nics` on are gone.
   void keep_nics(std::uint32_t nics);
   void clear() { pairs_.clear(); }
 

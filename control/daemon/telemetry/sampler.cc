@@ -129,7 +129,7 @@ void Sampler::read_nic(std::size_t nic, std::int64_t now_unix_ns) {
   s.known = true;
 }
 
-// Fills row_, except for quantiles, which stay as they are.
+// Fills row_, except for quantiles, which stay unchanged.
 bool Sampler::fetch(std::size_t nic, NicState& s, bool whole) {
   NicBody body;
   const std::span<std::uint64_t> row(row_);
@@ -183,7 +183,7 @@ TelemetryState Sampler::state(std::size_t nic) const {
   const NicState& s = *states_.at(nic);
   if (!open_) return TelemetryState::lost;
   if (!s.read) return TelemetryState::torn;
-  // A worker without anything to do sleeps and writes nothing: what it wrote last is still true.
+  // A worker without work sleeps and writes nothing: its last values are still true.
   const auto level = [&](std::size_t place) {
     return place == 0 ? 0 : s.history->values()[place - 1];
   };

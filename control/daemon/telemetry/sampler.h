@@ -1,6 +1,6 @@
 // Reads the telemetry segment of the service every few milliseconds, keeps the latest sample of
-// each NIC and adds it to its history. Telemetry that is lost, torn or stalled is a state that
-// others ask for, never an exception. Time is an argument; whoever owns the sampler calls it.
+// each NIC and adds it to its history. Lost, torn or stalled telemetry is a state that others can
+// query, never an exception. Time is an argument; the sampler's owner calls it.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ enum class TelemetryState : std::uint8_t {
 };
 std::string_view telemetry_state_name(TelemetryState state);
 
-// As it was looked at last. Distributions of messages (MessageFigures::slowdown) are those of the
-// same look where all was asked for, else at most a second old.
+// The state at the last look. Distributions of messages (MessageFigures::slowdown) are of the same
+// look if everything was asked for, else at most a second old.
 struct NicLatest {
   telemetry::NicBody body;
   telemetry::MessagesBySize messages{};
@@ -59,17 +59,17 @@ class Sampler {
   void close();
   bool is_open() const { return open_; }
 
-  // All NICs; call it every interval. What changed is in changes() until the next call.
+  // Samples all NICs; call it every interval. changes() holds what changed, until the next call.
   void sample(std::int64_t now_unix_ns);
   // Whether looks from now on take distributions of messages, too, four fifths of what a NIC
   // publishes: experiments and the tuner need them. At first they do.
   void set_detail(telemetry::MessageDetail detail) { detail_ = detail; }
-  // All queue pairs; call it every second.
+  // Looks at all queue pairs; call it every second.
   void look_at_queue_pairs(std::int64_t now_unix_ns);
 
   TelemetryState state(std::size_t nic) const;
   bool fresh(std::size_t nic) const { return state(nic) == TelemetryState::fresh; }
-  // All NICs are, and there is one.
+  // All NICs are fresh, and there is at least one.
   bool fresh() const;
 
   std::span<const telemetry::NicText> nics() const { return names_; }

@@ -10,7 +10,7 @@
 
 namespace paceline::daemon {
 
-// All outlive the endpoints.
+// All arguments outlive the endpoints.
 void add_telemetry_endpoints(Endpoints& endpoints, const Sampler& sampler, const Clock& clock,
                              std::function<DaemonFigures()> figures);
 

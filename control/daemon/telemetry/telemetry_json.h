@@ -7,9 +7,9 @@
 
 namespace paceline::daemon {
 
-// A line of /v1/nics; rates are those of the last whole second.
+// A row of /v1/nics; rates are those of the last whole second.
 Json nic_summary(const Sampler& sampler, std::size_t nic, std::int64_t now_unix_ns);
-// The same and every series.
+// The same, with every series.
 Json nic_details(const Sampler& sampler, std::size_t nic, std::int64_t now_unix_ns);
 Json queue_pair_json(const telemetry::QueuePairRecord& record);
 Json explanation_json(const Explanation& explanation);

@@ -256,7 +256,7 @@ void LiveTuner::apply_mode(Mode mode) {
 
 awaitable<Reply> LiveTuner::set_mode(Caller caller, std::string mode, std::string why) {
   const std::optional<Mode> wanted = tuner::online::mode_of(mode);
-  if (!wanted) co_return refusal(400, {"mode: allowed are off, advise and auto"});
+  if (!wanted) co_return refusal(400, {"mode: allowed is off, advise or auto"});
   if (*wanted != Mode::off && !settings_.problems.empty()) {
     co_return refusal(409, settings_.problems);
   }
@@ -466,7 +466,7 @@ awaitable<LiveTuner::Outcome> LiveTuner::carry_out(Order order, std::string* why
     Json members{{"name", trial_}, {"keep", "champion"}};
     const ControlAnswer answer = co_await service_.call("end_trial", std::move(members));
     if (answer.kind == ControlAnswer::Kind::unanswered) co_return Outcome::unanswered;
-    // If the trial is gone, the guard or somebody else has ended it.
+    // If the trial is gone, the guard or another client has ended it.
     trial_.clear();
   }
   const TunedNics now = co_await nics_in_force(service_, parameters_.catalogue());
@@ -481,7 +481,7 @@ awaitable<LiveTuner::Outcome> LiveTuner::carry_out(Order order, std::string* why
   }
   if (!now.trouble.empty() || now.nics.front().set.algorithm != info_->name ||
       values_of_set(*info_, now.nics.front().set) != settled_) {
-    look_due_ = true;  // somebody else has changed parameters: the order may be obsolete
+    look_due_ = true;  // another client has changed parameters: the order may be obsolete
     co_return Outcome::waits;
   }
   expect(now.nics);

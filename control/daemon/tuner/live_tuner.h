@@ -1,14 +1,14 @@
-// The tuner at work on the service: windows from the sampler, orders carried out over the control
-// socket, state kept in the store. What is decided is decided in control/tuner/online; this knows
-// what is really in force and tells it.
+// The tuner at work on the service: takes windows from the sampler, carries out orders over the
+// control socket, and keeps state in the store. control/tuner/online makes the decisions; this
+// class knows what is really in force and tells it.
 //
-// A candidate is put in force as a trial (arm 1), which the service ends by itself when it does not
-// hear of the daemon for `hold`, and which its guard ends within 300 ms. Back to the incumbent is
-// the end of the trial. So arm 0 always is what was accepted last, and only that is journalled as a
-// change of parameters, by "tuner". While a candidate is in force the service refuses other trials
-// and changes.
+// A candidate is put in force as a trial (arm 1). The service ends the trial by itself when the
+// daemon is silent for `hold`, and its guard ends it within 300 ms. Ending the trial restores the
+// incumbent. So arm 0 is always what was accepted last, and only that is journalled as a change of
+// parameters, by "tuner". While a candidate is in force, the service refuses other trials and
+// changes.
 //
-// All NICs are tuned as one: those of a service that do not run the same parameters are trouble.
+// All NICs are tuned as one: NICs of a service that do not run the same parameters are an error.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -45,17 +45,17 @@ struct LiveTunerSettings {
 
 class LiveTuner {
  public:
-  // All outlive it.
+  // All arguments outlive it.
   LiveTuner(boost::asio::io_context& context, ControlClient& service, Parameters& parameters,
             const Sampler& sampler, Store& store, EventHub& hub, const Clock& clock);
   ~LiveTuner();
 
-  // Before the first attached(), with the store open: what was kept of the mode.
+  // Call it before the first attached(), with the store open: restores the stored mode.
   void begin(LiveTunerSettings settings);
   // The configuration was read again: the mode, where it is another, and the kill switch.
   void reconfigure(tuner::online::Mode mode, std::string kill_switch);
   // After each connection, once Parameters::settle() is done. Ends trials that an earlier daemon
-  // left, sees what is in force, and goes on.
+  // left, reads what is in force, and continues.
   boost::asio::awaitable<void> attached();
   void lost();
   // Whether sampled() will look at messages, and at all of them.
@@ -121,10 +121,10 @@ class LiveTuner {
   std::string trial_;                                 // ours that is in force
   std::uint32_t epoch_ = 0;
   std::string trouble_;   // the NICs cannot be tuned as one, or the algorithm is unknown
-  bool others_ = false;   // somebody else's trial runs
+  bool others_ = false;   // another client's trial runs
   bool ready_ = false;    // what is in force is known
   bool working_ = false;  // work() runs
-  bool pending_ = false;  // order_ is to be carried out
+  bool pending_ = false;  // order_ still has to be carried out
   bool look_due_ = false;
   bool renew_due_ = false;
   bool dirty_ = false;  // there is something to save

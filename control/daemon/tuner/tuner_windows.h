@@ -1,6 +1,6 @@
-// Windows for the tuner, from what the sampler sees: all NICs of the service taken as one, since
-// they are tuned as one. Counters of messages, lost and repeated packets are added up; load, marks
-// and pauses are those of the NIC that received most or suffered most.
+// Windows for the tuner, from the sampler's data: all NICs of the service taken as one, since they
+// are tuned as one. Counters of messages, lost and repeated packets are added up; load, marks and
+// pauses are those of the NIC with the most of them.
 //
 // The tuner can judge only what a host can measure. The queue is that of the last hop in an
 // emulated fabric, otherwise not measured. The delay is the 99th percentile, over active queue

@@ -59,7 +59,7 @@ class DelayRule {
                     "the time; so are those of {} others.",
                     best.affected, best.members, verdict.culprit, best.more_us, best.part.first + 1,
                     best.part.last + 1, Evidence::kSlices, best.elsewhere),
-        "Their packets are not marked more often than the others': the cause is no queue."};
+        "Their packets are not marked more often than the others': the cause is not a queue."};
     found.push_back(std::move(verdict));
   }
 
@@ -73,7 +73,7 @@ class DelayRule {
   static constexpr double kExplains = 0.7;  // of the pairs with long round trips
   static constexpr double kExplainsAlike = 0.5;
   static constexpr std::size_t kLeastWindows = 6;
-  // Slices of the time. What is over lasted for most of it; a queue of the beginning does not.
+  // Slices of the time. The excess lasted for most of it; a queue at the beginning does not.
   static constexpr std::uint32_t kLeastSlices = 3;
   static constexpr std::uint32_t kMostSlices = 5;
   static constexpr std::size_t kLeastOthers = 3;
@@ -83,8 +83,8 @@ class DelayRule {
   static constexpr std::size_t kLeastPeers = 8;  // pairs to a NIC, of which
   static constexpr double kQuick = 0.25;         // this share is thought to meet no bad path
 
-  // For every link at most one, that of the part in which it shows most; the best explanation of
-  // all long round trips first.
+  // At most one per link, for the part of the time in which it shows most. The best explanation of
+  // all long round trips comes first.
   std::vector<DelayCandidate> all_candidates() const {
     std::vector<std::optional<DelayCandidate>> best(e_.links.size());
     for (const PartOfTime& part : e_.parts) {
@@ -131,8 +131,8 @@ class DelayRule {
     return out;
   }
 
-  // Pairs to the same NIC wait in the same last queue: what the quickest quarter of them waits
-  // counts for none of them.
+  // Pairs to the same NIC wait in the same last queue: the wait of the quickest quarter of them is
+  // subtracted from all of them.
   void take_queues_off(std::vector<PairFloor>& floors) const {
     std::vector<std::vector<double>> to(e_.nics.size());
     for (std::size_t p = 0; p < floors.size(); ++p) {
@@ -180,8 +180,8 @@ class DelayRule {
     return all_have(first.src) || all_have(first.dst);
   }
 
-  // Queues lengthen round trips here and there, as many as `elsewhere` of `others`. Whether they
-  // would hardly ever lengthen as many of those by this link, which go to several NICs.
+  // Queues lengthen round trips here and there: `elsewhere` of `others`. Tests whether queues would
+  // hardly ever lengthen as many of the pairs by this link, which go to several NICs.
   bool is_no_chance(const DelayCandidate& one, std::size_t others,
                     const std::vector<std::uint32_t>& measured) const {
     std::vector<std::uint32_t> to;

@@ -13,7 +13,7 @@ namespace paceline::diagnosis {
 
 namespace {
 
-// What arrived marked, by how much was under way.
+// Packets that arrived marked, by the number of bytes in flight.
 struct MarkTable {
   // Bytes. Finer where switches usually begin to mark.
   static constexpr std::array<double, 10> kFrom{0,       25'000,  50'000,    100'000,   200'000,
@@ -38,8 +38,8 @@ struct MarkTable {
   }
 };
 
-// Marks of what NICs receive are compared by the switch before them. What is under way to a NIC is
-// mostly in its queue there.
+// Marks of received packets are compared by the switch in front of the NIC. Bytes in flight to a
+// NIC are mostly in its queue there.
 class EcnRule {
  public:
   explicit EcnRule(const Evidence& evidence, const Explained& explained) : e_(evidence) {
@@ -84,13 +84,13 @@ class EcnRule {
   static constexpr double kLeastShort = 8;  // windows
   static constexpr double kMuch = 3;        // times as often, or as seldom
   static constexpr double kOdd = 1;
-  // Bytes. Below the first, windows tell nothing of the queue between their ends; who marks too
-  // early marks many packets in this share of the windows from there to the second.
+  // Bytes. Below the first bound, windows tell nothing about the queue between their ends. A switch
+  // that marks too early marks many packets in this share of the windows between the two bounds.
   static constexpr double kShort = 50'000;
   static constexpr double kMiddle = 400'000;
   static constexpr double kMostWindows = 0.5;
 
-  // What arrived of queues of some lengths.
+  // Packets that arrived from queues of certain lengths.
   struct Arrived {
     double packets = 0;
     double marked = 0;
@@ -125,7 +125,7 @@ class EcnRule {
     const Arrived& decisive() const { return seldom() < often() ? of_short : of_long; }
   };
 
-  // What has been sent to each NIC and has not arrived, on average of a window's begin and end.
+  // Bytes sent to each NIC that have not arrived, the average of a window's begin and end.
   void read_queues() {
     const NicBytes bytes(e_);
     for (std::size_t n = 0; n < e_.nics.size(); ++n) {
@@ -142,13 +142,14 @@ class EcnRule {
     }
   }
 
-  // What would arrive marked behind this switch, were it marked as at the others but `odd`.
+  // The packets that would arrive marked behind this switch if it marked as the others do, without
+  // `odd`.
   Judged judge(const std::string& leaf, const std::string& odd) const {
     constexpr double kEnough = 2;  // windows of others to know their share
     const MarkTable& own = tables_.at(leaf);
     Judged out;
     out.leaf = leaf;
-    double share = 0;  // where the others have too few, that of shorter queues
+    double share = 0;  // if the others have too few windows, the share of shorter queues
     for (std::size_t i = 0; i < own.packets.size(); ++i) {
       std::vector<Weighted> shares;
       double windows = 0;
@@ -160,7 +161,7 @@ class EcnRule {
       if (windows >= kEnough && shares.size() >= 2) share = weighted_median(shares);
       const double from = MarkTable::kFrom[i];
       if (kShort <= from && from < kMiddle) out.of_short.add(own, i, share);
-      // Of the longest queues, any number of bytes may be elsewhere.
+      // The last bin is left out: any number of the bytes of such long queues may be elsewhere.
       if (kMiddle <= from && i + 1 < own.packets.size()) out.of_long.add(own, i, share);
     }
     return out;

@@ -1,4 +1,4 @@
-// Hashes that collide: a link between switches that carries far more than those beside it.
+// Hash collisions: a link between switches that carries far more than those beside it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -99,7 +99,7 @@ class HashRule {
   void add(const PairEvidence& pair) {
     const double bytes = bytes_of(pair);
     for (const std::uint32_t directed : pair.way) {
-      // Downwards there is no choice.
+      // Downwards there is no choice of link.
       if (e_.links[directed / 2].of_host || directed % 2 != 0) continue;
       Siblings& group = groups_[group_of(directed)];
       group.bytes += bytes;

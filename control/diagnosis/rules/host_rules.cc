@@ -14,7 +14,7 @@ namespace paceline::diagnosis {
 
 namespace {
 
-// From the first to the last time that something stands out.
+// From the first to the last time at which something stands out.
 struct Stretch {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -59,7 +59,7 @@ class SlowRanks {
   static constexpr double kMuch = 1.1;  // times the median
   static constexpr double kSpreads = 4;
   static constexpr double kLeastSpread = 0.01;  // of the median
-  // Of the extra time that it computed. In a ring its neighbours come late with it, for its sake.
+  // A share of the extra time that it computed. In a ring, its neighbours are late because of it.
   static constexpr double kLate = 0.2;
   static constexpr std::size_t kLeastTimes = 3;
 
@@ -112,7 +112,7 @@ class BothWays {
     double score = 0;    // spreads above the median NIC
     double fastest = 0;  // the most that it sent or received in a window, as a share of its rate
     double others = 0;   // the same of the median NIC
-    double packets = 0;  // by so many its shortest round trips are longer than the median NIC's
+    double packets = 0;  // excess of its shortest round trips over the median NIC's
   };
 
   // The NIC whose round trips are longest both ways in any part of the time, without those already
@@ -177,8 +177,8 @@ class BothWays {
   // A NIC that never reached this share of what the others reached needs less evidence.
   static constexpr double kCapped = 0.65;
   static constexpr double kSpreadsCapped = 3;
-  // Of the shortest round trips, in packets: where the messages are slow enough by themselves, and
-  // where they are the main sign.
+  // The excess of the shortest round trips, in packets: the least where the messages alone are slow
+  // enough, and the least where the round trips are the main sign.
   static constexpr double kLeastPackets = 0.25;
   static constexpr double kLeastAlone = 0.4;
   static constexpr double kMuchAlone = 1.1;
@@ -216,7 +216,7 @@ class BothWays {
     return !received || *received <= kOneWay * floors.sent()[nic].value_or(0);
   }
 
-  // Long enough that a queue empties meanwhile, or the end of the time.
+  // Long enough for a queue to empty meanwhile, or the end of the time.
   static bool may_judge(const PartOfTime& part) {
     constexpr std::uint32_t kLeastSlices = 4;
     return part.last + 1 == Evidence::kSlices || part.last - part.first + 1 >= kLeastSlices;

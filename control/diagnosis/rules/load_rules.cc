@@ -1,4 +1,4 @@
-// What is no fault: an incast, and a core with less capacity than its hosts.
+// Two conditions that are not faults: an incast, and a core with less capacity than its hosts.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -14,8 +14,8 @@ namespace {
 struct Sums {
   double losses = 0;
   double packets = 0;
-  // Packets are lost independently at one rate: the part of the log-likelihood of these losses that
-  // depends on how the pairs are divided into groups.
+  // Packets are lost independently at one rate. This is the part of the log-likelihood of these
+  // losses that depends on how the pairs are divided into groups.
   double likelihood() const { return losses <= 0 ? 0 : losses * std::log(losses / packets); }
   double rate() const { return packets <= 0 ? 0 : losses / packets; }
 };
@@ -35,7 +35,8 @@ class LossRule {
       Sums& sums = pairs_.emplace_back();
       if (explained.nics[pair.src] || explained.nics[pair.dst]) continue;
       for (const PairWindow& window : pair.windows) {
-        // Who waits in a long queue takes packets for lost.
+        // A timeout is not a sign of loss here: a sender whose packets wait in a long queue times
+        // out too.
         sums.losses += window.losses - std::min(window.losses, window.timeouts);
         sums.packets += static_cast<double>(window.bytes) / e_.packet_bytes;
       }
@@ -81,7 +82,7 @@ class LossRule {
       out.inside.packets += pairs_[p].packets;
     }
     const Sums outside{all_.losses - out.inside.losses, all_.packets - out.inside.packets};
-    // The link is no candidate unless its pairs lose more than the others.
+    // The link is not a candidate unless its pairs lose more than the others.
     if (out.inside.rate() > outside.rate()) {
       out.gain = out.inside.likelihood() + outside.likelihood() - all_.likelihood();
     }

@@ -12,20 +12,20 @@ namespace paceline::diagnosis {
 
 class NicFloors {
  public:
-  // A smoothed round trip may be from before; not even a tenth of them are.
+  // A smoothed round trip may be stale, but fewer than a tenth of them are.
   struct Of {
     double low = 0.1;  // the round trip below which this share of them lies
     std::size_t least_windows = 5;
   };
-  // Of the windows that lie in this part of the time.
+  // Uses the windows that lie in this part of the time.
   NicFloors(const Evidence& evidence, const PartOfTime& part) : NicFloors(evidence, part, Of{}) {}
   NicFloors(const Evidence& evidence, const PartOfTime& part, const Of& of);
 
-  // By NIC, in times of a full packet at its rate, above the median NIC; of what it sends and what
-  // it receives. Nothing: too few windows have measurements.
+  // By NIC, in times of a full packet at its rate, above the median NIC; for sent and for received
+  // data. Nothing: too few windows have measurements.
   const std::vector<std::optional<double>>& sent() const { return sent_; }
   const std::vector<std::optional<double>>& received() const { return received_; }
-  // The lesser of both.
+  // The lesser of the two.
   std::vector<std::optional<double>> both() const;
 
  private:
@@ -33,8 +33,8 @@ class NicFloors {
   std::vector<std::optional<double>> received_;
 };
 
-// The one that stands out alone: it is `least` or more and six spreads above the others, and none
-// comes near it. Nothing: there is none.
+// The NIC that stands out alone: `least` or more and six spreads above the others, and no other
+// comes near. Nothing: there is none.
 std::optional<std::uint32_t> alone_above(const std::vector<std::optional<double>>& floors,
                                          double least);
 

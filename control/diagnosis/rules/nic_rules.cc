@@ -70,7 +70,7 @@ double sent_pace(const Evidence& e, std::uint32_t nic, const Pauses& during) {
 
 // Whether a NIC that takes data slowly sends slowly, too.
 bool sends_slowly(const Evidence& e, std::uint32_t nic, const Pauses& during) {
-  constexpr double kPackets = 0.25;  // its shortest round trips are longer by so many
+  constexpr double kPackets = 0.25;  // excess of its shortest round trips
   constexpr double kMuch = 1.15;
   constexpr double kUnsteady = 1;  // where queues hide a packet
   const Picos begin = during.first == 0 ? Picos{0} : e.window_ends[during.first - 1];
@@ -89,7 +89,7 @@ bool sends_slowly(const Evidence& e, std::uint32_t nic, const Pauses& during) {
   return pace >= kMuch && (longer || !floor || usual_of(all).spread > kUnsteady);
 }
 
-// At which rate packets leave each NIC, whatever the load.
+// The rate at which packets leave each NIC, whatever the load.
 class SendRates {
  public:
   explicit SendRates(const Evidence& evidence) : e_(evidence), bytes_(evidence) {}
@@ -98,10 +98,10 @@ class SendRates {
     std::uint32_t nic = 0;
     std::uint32_t slice = 0;  // from here to the end
     double factor = 0;        // times as long as at the median NIC for each packet
-    double score = 0;         // what it took too long, in times that chance explains
+    double score = 0;         // its excess of time, in multiples of what chance explains
   };
 
-  // By NIC, of those that send slowly to the end, from the slice in which it shows most.
+  // By NIC: those that send slowly until the end, from the slice in which it shows most.
   std::vector<Slow> slow() const {
     std::vector<Slow> out(e_.nics.size());
     for (std::uint32_t slice = 0; slice + 1 < Evidence::kSlices; ++slice) {
@@ -144,7 +144,7 @@ class SendRates {
       if (expected_us <= 0 || sending_us[n] < kMuch * expected_us) continue;
       const double score =
           (sending_us[n] - expected_us) / std::sqrt((expected_us + kLookUs) * kLookUs);
-      // Acknowledgements are too short to be seen well on their way.
+      // Acknowledgements are too short for a good measurement.
       const bool answers = data[n] * 8e6 < nominal_us[n] * e_.nics[n].rate_bps / 2;
       if (score >= (answers ? kLeastAnswers : kLeastScore))
         out.push_back({n, slice, sending_us[n] / expected_us, score});
@@ -158,8 +158,8 @@ class SendRates {
 
 enum class Receives : std::uint8_t { nothing, slowly, well };
 
-// Whether each packet that a NIC receives takes as much longer as each that it sends. Where its
-// host link is narrow, some acknowledgement finds the way out empty.
+// Whether each packet that a NIC receives is delayed as much as each that it sends. Behind a narrow
+// host link, at least some acknowledgements find the way out empty.
 Receives receives_as_it_sends(const Evidence& e, const SendRates::Slow& slow) {
   constexpr double kOfSent = 0.4;
   constexpr double kAlike = 0.8;
@@ -196,7 +196,7 @@ bool sends_as_others(const Evidence& e, std::uint32_t nic) {
 }
 
 void find_wrong_dscp(const Evidence& e, Explained& explained, Verdicts& found) {
-  constexpr double kMostNics = 0.5;  // more of them: it is how the fabric is configured
+  constexpr double kMostNics = 0.5;  // if there are more, the fabric is configured so
   std::vector<std::uint32_t> odd;
   for (std::uint32_t n = 0; n < e.nics.size(); ++n) {
     const auto& windows = e.nics[n].windows;
@@ -235,7 +235,7 @@ void find_slow_senders(const Evidence& e, Explained& explained, Verdicts& found)
     if (explained.nics[one.nic] || one.score < kNear * slow.front().score) continue;
     const bool pauses = is_pausing(pauses_of(e, e.nics[one.nic]));
     const Receives receives = receives_as_it_sends(e, one);
-    // Without more, a port with a wrong speed is the simplest cause.
+    // Without further signs, a port with a wrong speed is the simplest cause.
     const bool host_link = pauses || receives == Receives::well;
     Verdict verdict;
     verdict.cause = host_link ? Cause::pcie_limit : Cause::slow_nic;

@@ -27,13 +27,13 @@ inline bool is_in(const Evidence& evidence, std::size_t window, const PartOfTime
                                          evidence.window_ends[window] <= slice * (part.last + 1));
 }
 
-// By how much a round trip of a window is above that of an empty fabric; needs a measurement.
+// The excess of a window's round trip over that of an empty fabric; needs a measurement.
 inline double excess_us(const PairEvidence& pair, const PairWindow& window) {
   return (static_cast<double>(window.rtt_ns) - pair.base_rtt_ns) / 1e3;
 }
 
-// Whether a NIC was seen sending for so long that find_slow_senders() would have told if its
-// packets left slowly.
+// Whether a NIC was seen sending for long enough that find_slow_senders() would have reported it if
+// its packets left slowly.
 bool sends_as_others(const Evidence& evidence, std::uint32_t nic);
 
 // Ranks that compute longer than their peers before the same collectives, and enter them late.
@@ -46,7 +46,7 @@ void find_wrong_dscp(const Evidence& evidence, Explained& explained, Verdicts& f
 void find_slow_senders(const Evidence& evidence, Explained& explained, Verdicts& found);
 // NICs that tell their switches to pause: a storm, a slow receiver or a PCIe limit.
 void find_pausing_nics(const Evidence& evidence, Explained& explained, Verdicts& found);
-// A link that all queue pairs with losses use, whatever the load.
+// A link that all queue pairs with losses share, whatever the load.
 void find_lossy_link(const Evidence& evidence, Explained& explained, Verdicts& found);
 // A NIC that both sends and receives slowly.
 void find_slow_nic(const Evidence& evidence, Explained& explained, Verdicts& found);
@@ -56,7 +56,7 @@ void find_bad_path(const Evidence& evidence, const Explained& explained, Verdict
 void find_hash_collision(const Evidence& evidence, Verdicts& found);
 // A switch that marks far less, or far more, than its peers at the same delays.
 void find_wrong_ecn(const Evidence& evidence, const Explained& explained, Verdicts& found);
-// By design, no faults.
+// Caused by the design, not by faults.
 void find_incast(const Evidence& evidence, const Explained& explained, Verdicts& found);
 void find_oversubscription(const Evidence& evidence, Verdicts& found);
 

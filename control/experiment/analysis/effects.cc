@@ -12,8 +12,8 @@
 namespace paceline::experiment {
 namespace {
 
-// Occasional metrics have numbers of their own: one more of them leaves the streams of all other
-// metrics as they are.
+// Occasional metrics have numbers of their own, so that another one leaves the streams of all other
+// metrics unchanged.
 std::size_t stream_number(Metric metric) {
   constexpr std::size_t kOccasional = 0x8000;
   const bool occasional = spec_of(metric).occasional;
@@ -52,7 +52,7 @@ Outcome decide(const Pairs& pairs, const PairedEffect& paired, const MetricSpec&
     std::uint32_t wins = pairs.censored_baseline;
     std::uint32_t losses = pairs.censored_arm;
     for (std::size_t i = 0; i < pairs.baseline.size(); ++i) {
-      const double difference = pairs.treatment[i] - pairs.baseline[i];  // NaN counts for nobody
+      const double difference = pairs.treatment[i] - pairs.baseline[i];  // NaN counts for neither
       wins += spec.better == Better::higher ? difference > 0 : difference < 0;
       losses += spec.better == Better::higher ? difference < 0 : difference > 0;
     }

@@ -97,7 +97,7 @@ void read_circumstances(const std::string& text, const std::string& path, Experi
   }
 }
 
-// None at all is no error: most experiments compare built-in algorithms.
+// Having none is not an error: most experiments compare built-in algorithms.
 void read_plugin_tables(const std::string& path, config::AlgorithmCatalogue& out,
                         std::vector<std::string>& errors) {
   if (::access(path.c_str(), F_OK) != 0) return;
@@ -116,7 +116,7 @@ void read_plugin_tables(const std::string& path, config::AlgorithmCatalogue& out
   }
 }
 
-// The text, or an error more.
+// Returns the text, or adds an error.
 std::string take(const std::string& path, std::size_t most, std::vector<std::string>& errors) {
   config::Read<std::string> text = config::read_text_file(path, most);
   std::move(text.errors.begin(), text.errors.end(), std::back_inserter(errors));
@@ -212,7 +212,7 @@ std::string cut_blocks(const std::string& folder, std::size_t whole_bytes) {
   return file.sync();
 }
 
-// A line that could not be written whole is taken back: the next one begins on a line of its own.
+// A line that could not be written completely is removed: the next one begins on a line of its own.
 std::string append_blocks(const std::string& folder, std::span<const BlockRecord> records) {
   OutFile file(place(folder, "blocks.jsonl"), O_APPEND);
   const std::size_t before = file.size();

@@ -23,8 +23,8 @@
 
 namespace paceline::experiment::live {
 
-// The same experiment with the champion in both arms, for calibration: its effects are chance. It
-// has another name, and needs no calibration itself.
+// The same experiment with the champion in both arms, for calibration: any effect is chance. It has
+// another name, and needs no calibration itself.
 Plan null_experiment_of(Plan plan);
 
 // circumstances.json

@@ -11,7 +11,7 @@ namespace paceline::experiment::live {
 
 namespace {
 
-// Looks between pairs need no resampling; what they find is confirmed by a full analysis.
+// Looks between pairs need no resampling; a full analysis confirms what they find.
 constexpr AnalysisOptions kLook{.full = false};
 
 }  // namespace
@@ -45,7 +45,7 @@ Runner::Runner(Plan plan, Schedule schedule, std::vector<BlockRecord> stored, bo
   resume();
 }
 
-// Where a driver that died left off.
+// Continues where a driver that died stopped.
 void Runner::resume() {
   if (records_.empty()) return;
   std::vector<bool> there(schedule_.arms.size(), false);
@@ -79,7 +79,7 @@ Action Runner::arms_action(Action::Kind kind) const {
   Action action;
   action.kind = kind;
   action.block = block_;
-  // A pause has an epoch of its own: what is begun in it belongs to no block.
+  // A pause has an epoch of its own: messages begun in it belong to no block.
   action.epoch = Schedule::epoch(kind == Action::Kind::pause ? block_ + 127 : block_);
   for (std::uint32_t c = 0; c < clusters(); ++c) {
     action.arms.push_back(kind == Action::Kind::pause ? std::uint8_t{0} : schedule_.arm(block_, c));
@@ -199,8 +199,8 @@ void Runner::finish_block(std::vector<EdgeSample> samples) {
   state_ = State::recording;
 }
 
-// Records the block under way, which is at fault, as discarded, and its partner too if that has not
-// been run. The record of an earlier partner stays: the pair is unusable all the same.
+// Records the current block, which is at fault, as discarded, and its partner too if that has not
+// run yet. The record of an earlier partner stays: the pair is unusable all the same.
 void Runner::discard(const std::string& why) {
   pending_.clear();
   const std::uint32_t pair_end = 2 * (block_ / 2) + 2;
@@ -231,7 +231,7 @@ void Runner::recorded() {
   }
 }
 
-// Stop, go on, or pause?
+// Decides whether to stop, continue, or pause.
 void Runner::look() {
   if (!circumstances_.hard_guard.empty()) return end("guard: " + circumstances_.hard_guard);
   if (!circumstances_.stopped.empty()) return end(circumstances_.stopped);

@@ -1,4 +1,4 @@
-// Runs an experiment, block by block: decides what to do next, from what was reported. It knows no
+// Runs an experiment, block by block: decides what to do next from what was reported. It knows no
 // clock, no socket and no engine. Its driver (the daemon, or a plant in virtual time) calls
 // next(now), does what it returns, reports, and calls again; next() gives the same answer until the
 // report comes.
@@ -11,13 +11,13 @@
 //   conclude  end the trial, keeping the champion: a verdict changes nothing   -> concluded()
 //   done      nothing more
 //
-// Trouble. A guard's trip ends the experiment (the service has gone back to the champion already).
-// An environment in trouble, telemetry that is missing, or a sample that is not of the block's arm
-// discards the pair: the half that is under way and the other one. Pairs are not repeated, since
-// the schedule is what was registered.
+// Trouble. A guard's trip ends the experiment (the service has already gone back to the champion).
+// An environment in trouble, missing telemetry, or a sample that is not of the block's arm discards
+// the pair: the current half and the other one. Pairs are not repeated, since the schedule is what
+// was registered.
 //
-// After a crash of the driver: make a Runner from the records that were stored. A pair of which one
-// block is recorded is discarded; a block without a record starts again.
+// After a crash of the driver: make a Runner from the stored records. A pair with one recorded
+// block is discarded; a block without a record starts again.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ class Runner {
   const std::vector<BlockRecord>& records() const { return records_; }
   const Plan& plan() const { return plan_; }
   const Schedule& schedule() const { return schedule_; }
-  // Full, of now.
+  // The full analysis, as of now.
   LiveAnalysis analysis(const AnalysisOptions& options = {}) const;
   bool over() const { return state_ == State::done; }
   const Circumstances& circumstances() const { return circumstances_; }

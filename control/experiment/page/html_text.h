@@ -1,6 +1,6 @@
-// Text on its way into a page: names come from files that people write, and nothing in them may
-// become markup. And what all pages of results have in common: one self-contained file that opens
-// from disk and asks no network for anything.
+// Escapes text for a page: names come from files that people write, and nothing in them may become
+// markup. Also holds what all pages of results have in common: one self-contained file that opens
+// from disk and loads nothing from the network.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// The results of an experiment as one self-contained page: it opens from disk, asks no network for
-// anything (its content security policy forbids it), and holds the results file it was made from.
-// Tables and sentences are written here, so that they are there without scripts; the scripts of
-// control/experiment/page draw the charts into the figures.
+// The results of an experiment as one self-contained page: it opens from disk, loads nothing from
+// the network (its content security policy forbids it), and holds the results file it was made
+// from. Tables and sentences are written here, so that they are there without scripts; the scripts
+// of control/experiment/page draw the charts into the figures.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Tables of a report page. Cells that hold figures carry them unrounded in data attributes, as the
-// results file has them, for the charts and for whoever checks the page.
+// results file has them, for the charts and for checks of the page.
 #include <fmt/format.h>
 
 #include <algorithm>

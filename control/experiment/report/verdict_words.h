@@ -1,4 +1,4 @@
-// Verdicts as sentences: who wins by how much, how sure that is, and where it loses.
+// Verdicts as sentences: which arm wins, by how much, how certain that is, and where it loses.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace paceline::experiment {
 struct VerdictWords {
   Verdict verdict = Verdict::too_few;
   std::string sentence;  // about the primary metric
-  std::string losses;    // what else is worse; "" where the arm has nothing else to answer for
+  std::string losses;    // what else is worse; "" if nothing is
 };
 
 VerdictWords verdict_words(const Comparison& comparison, const AnalysisPlan& plan);

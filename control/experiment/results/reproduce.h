@@ -9,12 +9,12 @@
 
 namespace paceline::experiment {
 
-// As a POSIX shell reads it back: quoted where it has to be.
+// The word as a POSIX shell reads it: quoted if it has to be.
 std::string shell_word(std::string_view word);
 
 class Reproduce {
  public:
-  // `results_name`: what the results file is called in the commands.
+  // `results_name`: the name of the results file in the commands.
   Reproduce(const Results& results, std::string results_name);
 
   // The whole experiment: every number and every chart over all repetitions.
@@ -23,8 +23,8 @@ class Reproduce {
   std::string run(std::string_view scenario, std::string_view arm, std::uint64_t seed) const;
   // The page itself, from the results file.
   std::string page() const;
-  // False where the results do not say from which file they came (written without `detail`): the
-  // commands then say experiment.toml, which is the text under `configuration`.
+  // False if the results do not say from which file they came (written without `detail`): the
+  // commands then name experiment.toml, which is the text under `configuration`.
   bool knows_file() const { return knows_file_; }
 
  private:

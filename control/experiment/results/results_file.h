@@ -19,9 +19,9 @@ namespace paceline::experiment {
 
 inline constexpr std::uint32_t kResultsSchema = 1;
 inline constexpr std::string_view kResultsKind = "paceline experiment results";
-// `version` in the results files of ab, league and tune: the version of what the runs mean, not of
+// `version` in the results files of ab, league and tune: the version of the meaning of runs, not of
 // the program. It is part of the content hash, so a release with the same results has the same
-// hashes. Raised with a change that makes results of before and after incomparable.
+// hashes. Raise it with a change after which results cannot be compared with those before.
 inline constexpr std::string_view kResultsVersion = "0.1.0";
 
 struct Results {
@@ -59,7 +59,7 @@ Results parse_results(std::string_view text, std::string_view source);
 class ResultsFileWriter {
  public:
   explicit ResultsFileWriter(std::string path);
-  ~ResultsFileWriter();  // removes what is not finished
+  ~ResultsFileWriter();  // removes an unfinished file
   ResultsFileWriter(const ResultsFileWriter&) = delete;
   ResultsFileWriter& operator=(const ResultsFileWriter&) = delete;
 
@@ -70,7 +70,7 @@ class ResultsFileWriter {
   [[noreturn]] void fail(const char* what) const;
 
   std::string path_;
-  std::string beside_;  // what is written to: path_ itself if that is no regular file
+  std::string beside_;  // the file to write to: path_ itself if that is not a regular file
   std::ofstream out_;
 };
 void write_results_file(const std::string& path, std::string_view text);

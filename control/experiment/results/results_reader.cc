@@ -143,7 +143,7 @@ Results parse_results(std::string_view text, std::string_view source) {
     in.error(where, what);
     throw ResultsFileError(in.errors());
   };
-  // Without the right schema nothing else in the file has a known meaning.
+  // Without the right schema, the rest of the file has no known meaning.
   const std::uint64_t schema = in.whole(root, "", "schema");
   if (!in.errors().empty()) throw ResultsFileError(in.errors());
   if (schema != kResultsSchema) {

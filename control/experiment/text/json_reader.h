@@ -47,7 +47,7 @@ class JsonReader {
   // file it should be.
   static config::Read<Json> document(std::string_view text, std::string_view source,
                                      std::string_view expected);
-  // A discarded value where the text is no JSON or beyond the limits of base/text/json_limits.h.
+  // A discarded value if the text is not JSON, or is beyond the limits of base/text/json_limits.h.
   static Json parse(std::string_view text);
 
   static std::string_view kind_of(const Json& value);  // "an object", "a number", ...

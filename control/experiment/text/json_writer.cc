@@ -8,8 +8,7 @@
 namespace paceline::experiment {
 namespace {
 
-// Bytes that are not UTF-8 become the replacement character: a file that cannot be read back helps
-// nobody.
+// Bytes that are not UTF-8 become the replacement character, so that the file can be read back.
 std::string quoted(std::string_view text) {
   return nlohmann::json(std::string(text))
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

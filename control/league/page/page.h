@@ -1,6 +1,6 @@
-// The page of a league: one self-contained file that opens from disk and asks no network for
-// anything. Tables and texts are written here, so that they are there without scripts; the script
-// of control/league/page draws the heat map and the courses from the results inside the page.
+// The page of a league: one self-contained file that opens from disk and loads nothing from the
+// network. Tables and texts are written here, so that they are there without scripts; the script of
+// control/league/page draws the heat map and the courses from the results inside the page.
 #pragma once
 
 #include <string>

@@ -73,7 +73,7 @@ struct Plan {
   std::uint64_t seed = 1;
   std::uint32_t repetitions = 12;
   double confidence = 0.95;  // of intervals
-  double margin = 0.02;      // ranks take values for equal whose ratio is within 1 +- this
+  double margin = 0.02;      // values whose ratio is within 1 +- this count as equal in ranks
   std::uint64_t queue_floor_bytes = 50'000;  // and peak queues below this for this
   std::vector<Entry> entries;
   std::vector<PlanScenario> scenarios;

@@ -15,7 +15,7 @@ namespace paceline::league {
 void check_keys(const config::TomlNode& table, std::string_view what,
                 std::span<const std::string_view> valid, config::ReadContext& context);
 
-// Reads an [[entry]] whose name is read already. False, and an error, if it names no algorithm.
+// Reads an [[entry]] whose name was read already. False, with an error, if it names no algorithm.
 bool read_entry(config::TomlNode& node, Entry& entry, config::ReadContext& context);
 
 // Makes plan.cells from its scenarios and entries.

@@ -88,7 +88,7 @@ class PlanReader {
     const TomlMember* m = root_.find(to_text(size));
     if (m == nullptr) {
       errors_.add(root_.where,
-                  fmt::format("a league has a table {} = {{ repetitions = N }}", to_text(size)));
+                  fmt::format("a league needs a table {} = {{ repetitions = N }}", to_text(size)));
       return;
     }
     if (!m->value.is_table()) return fail(m->value, to_text(size), "{ repetitions = N }");

@@ -19,7 +19,7 @@ enum class Event : std::uint8_t {
   dropped,     // a candidate: no better
   rejected,    // a candidate: it broke a constraint, or was refused
   reverted,    // the incumbent broke a constraint: back to the champion
-  complained,  // the champion broke one; nobody to go back to
+  complained,  // the champion broke one; there is nothing to go back to
   froze,
   resumed,
   rested,  // nothing left to try for a while
@@ -42,7 +42,7 @@ struct JournalEntry {
   std::int64_t at_ns = 0;  // end of the window that led to it
   Event event{};
   std::string name;             // preset, or the parameter that moves
-  std::vector<Change> changes;  // against what was the incumbent
+  std::vector<Change> changes;  // against the incumbent of that time
   std::string reason;           // a sentence
   Evidence evidence;            // pairs = 0: none
   std::string signature;        // key; empty: not known

@@ -4,11 +4,12 @@
 // candidate at once.
 //
 // Pure: no clock, no thread, no engine. The daemon drives it with a live service, tools and tests
-// with a world in virtual time. What it is not told cannot happen: an order counts as in force when
-// a window says so.
+// with a world in virtual time. It knows only what it is told: an order counts as in force when a
+// window says so.
 //
-// Words: the champion is what was in force before the tuner; it is what everything falls back to.
-// The incumbent is the best that was accepted for the workload at hand; a candidate is on trial.
+// Words: the champion is the parameter set that was in force before the tuner, and to which
+// everything falls back. The incumbent is the best set that was accepted for the current workload;
+// a candidate is on trial.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,7 @@ struct TunerOptions {
   std::uint32_t rest_blocks = 600;      // when there is nothing left to try
   std::uint32_t apply_windows = 50;     // in which an order must have come into force
   std::uint32_t resume_windows = 3;     // fresh ones, after telemetry was lost
-  std::int64_t guard_ns = 100'000'000;  // constraints are judged over so long
+  std::int64_t guard_ns = 100'000'000;  // the time over which constraints are judged
   double explore_share = 0.05;  // of all blocks: those with presets other than the incumbent
   double explore_credit = 40;   // blocks of them that may be spent ahead
   Constraints constraints;
@@ -61,7 +62,7 @@ struct TunerOptions {
   ClimbOptions climb;
 };
 
-// A candidate is out of force this long after its first breach could be seen, at the latest.
+// The longest time from when a candidate's first breach could be seen until it is out of force.
 inline constexpr std::int64_t kMostBreach_ns = 300'000'000;
 
 // Returns an error in the options for windows of this length, or an empty text.
@@ -116,9 +117,9 @@ class Tuner {
 
   // The next window, and perhaps an order, which takes the place of any earlier one.
   std::optional<Order> step(const Window& window, const Surroundings& surroundings);
-  // The order with this number cannot be put in force. What was before it is still in force.
+  // The order with this number cannot be put in force. The previous parameters stay in force.
   std::optional<Order> refused(std::uint64_t number, const std::string& why);
-  // Somebody else changed the parameters: they are the champion now, and all is forgotten.
+  // Another client changed the parameters: they are the champion now, and everything is forgotten.
   void replace_champion(std::vector<double> values, const std::string& why);
   // Leaving `automatic` gives the order to go back to the champion.
   std::optional<Order> set_mode(Mode mode);

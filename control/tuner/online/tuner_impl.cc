@@ -98,7 +98,7 @@ std::pair<Freeze, std::string> Tuner::Impl::wanted_freeze(const Window& window,
   return {Freeze::none, ""};
 }
 
-// The way into, out of and between freezes. What was measured of the pair under way is void.
+// Changes into, out of and between freezes. Measurements of the current pair are void.
 MaybeOrder Tuner::Impl::freeze(Freeze why, const std::string& words) {
   const Freeze before = std::exchange(state_.freeze, why);
   abandon_pair();
@@ -274,8 +274,8 @@ void Tuner::Impl::abandon_pair() {
 bool Tuner::Impl::choose_candidate() {
   Context& now = context();
   Trial trial;
-  // Every pair chooses anew, so that one unlucky draw does not hand 32 pairs to a notch while a
-  // preset that promises more waits. What is known of both is kept.
+  // Every pair chooses anew, so that one unlucky draw does not give 32 pairs to a notch while a
+  // more promising preset waits. The knowledge of both is kept.
   if (around_.may_explore && state_.credit >= 1) {
     if (const auto arm = now.bandit.draw(random_)) {
       state_.credit -= 1;
@@ -347,7 +347,7 @@ MaybeOrder Tuner::Impl::block_done() {
 }
 
 MaybeOrder Tuner::Impl::finish_pair(const Window& incumbent, const Window& candidate) {
-  // More or less was asked for in one of the two: whatever differs may come from that.
+  // The load of the two blocks differed: any difference may come from that.
   const double a = begun_bps(incumbent);
   const double b = begun_bps(candidate);
   const double ratio = options_.change.load_ratio * options_.change.load_ratio;
@@ -411,7 +411,7 @@ MaybeOrder Tuner::Impl::accept() {
         evidence_of(test));
   abandon_pair();
   state_.cool = options_.cool_blocks;
-  // With other parameters the mix looks different: a new reference, the same context.
+  // With other parameters the mix looks different: take a new reference for the same context.
   state_.learning = true;
   state_.learning_context = false;
   state_.builder = {};

@@ -1,4 +1,4 @@
-// The tuner's insides: takes windows in, judges pairs of blocks, and says what it does. For
+// The tuner's internals: takes windows in, judges pairs of blocks, and says what it does. For
 // tuner.cc only.
 #pragma once
 

@@ -1,5 +1,5 @@
-// All that a tuner remembers, as plain data: what is written and read back when the daemon
-// restarts. For tuner*.cc only.
+// Everything that a tuner remembers, as plain data: saved, and read back when the daemon restarts.
+// For tuner*.cc only.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Context {
   bool complained = false;        // of the champion, once
 };
 
-// The candidate of the pair under way.
+// The candidate of the current pair.
 struct Trial {
   bool preset = false;
   std::size_t arm = 0;  // of the bandit, for a preset
@@ -49,7 +49,7 @@ struct TunerState {
   std::uint32_t fresh = 0;  // windows in a row, while frozen for telemetry
 
   bool learning = true;          // the signature is not known
-  bool learning_context = true;  // and once it is, the context is chosen; otherwise it stays
+  bool learning_context = true;  // then choose the context; otherwise it stays
   SignatureBuilder builder;
   ChangeDetector::State detector;
   std::vector<Window> watched;  // of the constraints
@@ -58,13 +58,13 @@ struct TunerState {
   std::uint32_t block_windows = 0;
   bool block_breached = false;  // by the incumbent
   std::uint32_t cool = 0;       // blocks to let pass
-  bool resting = false;         // of these: nothing was left to try
+  bool resting = false;         // idle because nothing was left to try
 
   std::optional<Trial> trial;
   bool candidate_first = false;
   bool second_half = false;
   Window first_half;
-  bool incumbent_breached = false;  // in the pair under way
+  bool incumbent_breached = false;  // in the current pair
   std::uint32_t empty_pairs = 0;    // in a row: nothing to compare
 
   std::uint64_t blocks = 0;

@@ -18,7 +18,7 @@ std::string no_threads(const std::system_error& error) {
 
 namespace {
 
-// A thread without work stays so long for the next.
+// An idle thread waits this long for more work.
 constexpr std::chrono::milliseconds kIdle{500};
 
 }  // namespace
@@ -76,7 +76,7 @@ bool Aside::try_run(std::function<void()>& work) {
   try {
     start();
   } catch (const std::exception&) {
-    state.more.notify_one();  // no more threads to be had: it waits for one of those there are
+    state.more.notify_one();  // no thread can be started: the work waits for an existing one
   }
   return true;
 }

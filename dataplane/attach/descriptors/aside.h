@@ -1,7 +1,7 @@
-// Work that others do not wait for, because a stranger decides how long it takes. Closing is such
-// work where the descriptor came from a stranger, or where one may lie unread in a socket: the last
-// close of a TCP socket lingers as long as its owner wishes, that of a file in user space waits for
-// the owner's server.
+// Work that nobody must wait for, because a stranger decides how long it takes. Closing is such
+// work if the descriptor came from a stranger, or if one may lie unread in a socket: the last close
+// of a TCP socket lingers as long as its owner wishes, and the last close of a file in user space
+// waits for the owner's server.
 #pragma once
 
 #include <pthread.h>
@@ -20,7 +20,7 @@
 namespace paceline::attach {
 
 // Starts a thread that takes no signals: they are for the process's other threads. Throws
-// std::system_error where no more threads can be had.
+// std::system_error if no thread can be started.
 template <class Work>
 std::thread quiet_thread(Work work) {
   struct AllBlocked {
@@ -37,7 +37,7 @@ std::thread quiet_thread(Work work) {
   return std::thread(std::move(work));
 }
 
-// The error of a service that gets no more threads.
+// The error text of a service that cannot start more threads.
 std::string no_threads(const std::system_error& error);
 
 class Aside {
@@ -46,19 +46,19 @@ class Aside {
   explicit Aside(std::size_t most_threads = 4096);
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
-  // Waits for nothing: work that was given is still done, as long as the process lives.
+  // Does not wait: work that was given is still done, as long as the process lives.
   ~Aside();
 
-  // Starts a thread that stays, so that work is done even while no more threads can be had. It has
-  // the rights of the thread that calls. Throws std::system_error.
+  // Starts a thread that stays, so that work is done even if no further thread can be started. The
+  // thread has the rights of the calling thread. Throws std::system_error.
   void begin();
 
-  // On a thread that does nothing else meanwhile, or, where there is no memory to hand it over, at
-  // once. `work` does not throw, and owns what it uses.
+  // Runs `work` on a thread that does nothing else meanwhile, or at once if there is no memory to
+  // hand it over. `work` does not throw, and owns what it uses.
   void run(std::function<void()> work);
-  // The same, but false, and nothing is done, where there is no memory to hand it over.
+  // The same, but returns false and does nothing if there is no memory to hand it over.
   bool try_run(std::function<void()>& work);
-  // The other end of a socket sees at once that it is over. `held` is let go after the close.
+  // The other end of a socket sees at once that it is closed. `held` is released after the close.
   void close(Descriptor descriptor, std::shared_ptr<const void> held = {});
   // For a socket that other processes may have open, too: a listening one.
   void close_here(Descriptor descriptor, std::shared_ptr<const void> held = {});

@@ -57,7 +57,7 @@ ssize_t receive_plain(int socket, std::span<std::byte> out) {
 
 void close_listening(Descriptor socket, Aside& aside) {
   if (!socket) return;
-  ::shutdown(socket.get(), SHUT_RDWR);  // nobody joins those who wait
+  ::shutdown(socket.get(), SHUT_RDWR);  // no further thread waits on it
   const int flags = ::fcntl(socket.get(), F_GETFL);
   if (flags >= 0) ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK);
   for (;;) {

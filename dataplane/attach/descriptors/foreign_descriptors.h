@@ -1,7 +1,7 @@
-// Descriptors that a stranger puts into a Unix socket (SCM_RIGHTS). The kernel closes them on the
-// thread that takes the message they lie in without room for them, and that close may wait for as
-// long as the stranger likes. So a thread that others wait for looks first, takes no message that
-// descriptors come with, and leaves the socket to Aside (aside.h).
+// Descriptors that a stranger puts into a Unix socket (SCM_RIGHTS). If a thread takes their message
+// without room for them, the kernel closes them on that thread, and the close may last as long as
+// the stranger likes. So a thread that others wait for looks first, takes no message with
+// descriptors, and leaves the socket to Aside (aside.h).
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct Glance {
 // The beginning of the next message, which stays where it is.
 Glance look(int socket, std::span<std::byte> out);
 
-// As recv(MSG_DONTWAIT), for the only reader of a socket where no descriptors are due: EPERM, and
-// nothing is taken, when some come.
+// As recv(MSG_DONTWAIT), for the only reader of a socket where no descriptors are expected: if some
+// come, EPERM, and nothing is taken.
 ssize_t receive_plain(int socket, std::span<std::byte> out);
 
 // Closes a listening socket that no other process has open; its name is free afterwards. Another

@@ -1,6 +1,6 @@
-// A descriptor of a library in somebody else's program, which may close it (closefrom(3), a daemon
-// that begins) and then open something of its own under the same number. Nothing of the library may
-// be read from or written to that, nor may it be closed.
+// A descriptor of a library in another's program. The program may close it (closefrom(3), a daemon
+// that starts) and then open something of its own under the same number. The library must not read
+// from, write to or close that.
 #pragma once
 
 #include <sys/stat.h>
@@ -38,16 +38,17 @@ class OwnDescriptor {
   OwnDescriptor& operator=(const OwnDescriptor&) = delete;
   ~OwnDescriptor() { reset(); }
 
-  // Asks the kernel each time. Event descriptors and the like have one inode for all: those of the
-  // program are not told from ours.
+  // Asks the kernel each time. Event descriptors and the like share one inode: the program's cannot
+  // be told from ours.
   explicit operator bool() const {
     struct stat status {};
     if (!file_) return false;
-    // A program that is not allowed to ask (seccomp) is not one that closes what it does not know.
+    // A program that is not allowed to ask (seccomp) does not close descriptors that it does not
+    // know.
     if (::fstat(file_.get(), &status) != 0) return errno != EBADF;
     return status.st_dev == device_ && status.st_ino == inode_;
   }
-  // -1 where it is not ours any more.
+  // -1 if it is not ours any more.
   int get() const { return *this ? file_.get() : -1; }
   // Without asking.
   int number() const { return file_.get(); }

@@ -1,10 +1,11 @@
-// What `paceline exec --fault` breaks on purpose. The command checks the text and puts it into the
-// program's environment; the verbs library obeys it. Rules are separated by ';':
+// The faults that `paceline exec --fault` injects on purpose. The command checks the text and puts
+// it into the program's environment; the verbs library obeys it. Rules are separated by ';':
 //
 //   KIND,WHEN[,for=TIME][,qp=N]    WHEN: at=N, every=N or rate=P
 //
-// Requests are counted per queue pair, from 1, and only those that a fault of the kind can befall.
-// Whether a request is hit depends on the seed, the rule, the queue pair's place among those that
+// Requests are counted per queue pair, from 1; only requests that a fault of the kind can hit
+// count. Whether a request is hit depends on the seed, the rule, the queue pair's position among
+// those that the program has created, and the request's number, but never on time.
 // the program has made, and the request's number: never on time.
 #pragma once
 
@@ -39,7 +40,7 @@ inline constexpr EnumTexts<8> kFaultKinds{"local-protection", "remote-access", "
 struct FaultRule {
   FaultKind kind = FaultKind::slow;
   std::uint64_t at = 0;     // this request; 0: see the next
-  std::uint64_t every = 0;  // each of so many; 0: see the next
+  std::uint64_t every = 0;  // one in so many; 0: see the next
   double rate = 0;          // each with this probability
   std::uint64_t for_us = 0;
   std::uint32_t queue_pair = 0;  // the one made as the n-th; 0: each
@@ -51,7 +52,7 @@ struct FaultRule {
 
 // An error, or an empty text and the rules.
 std::string parse_fault_rules(std::string_view text, std::vector<FaultRule>& out);
-// A whole number of at most 64 bits, decimal. False: it is none.
+// Reads a whole decimal number of at most 64 bits. False: the text is not one.
 bool parse_count(std::string_view text, std::uint64_t& out);
 
 }  // namespace paceline::attach

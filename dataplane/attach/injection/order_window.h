@@ -1,11 +1,12 @@
-// How the service tells a program under `paceline exec --reorder` which placement it holds back at
-// the moment. A region's extent by copy then says in `offset` where in the program an OrderWindow
-// is, and in `reserved` a seed, which is not 0. The session's copy thread writes the window by the
-// same way as everything else that it places in the program's memory, and at no other address.
+// How the service tells a program under `paceline exec --reorder` which placement it currently
+// holds back. For a region that is reached by copy, `offset` of the extent says where in the
+// program an OrderWindow is, and `reserved` holds a seed, which is not 0. The session's copy thread
+// writes the window like everything else that it places in the program's memory, and at no other
+// address.
 //
 // Each write of data that may end a message, and some of the others, is held for a random time. The
-// bytes at its end, by which programs tell that a message has come, are in memory during that time
-// or are not, by a coin: a program that goes by completions does the same in both cases.
+// bytes at its end, by which programs detect a message, are or are not in memory during that time:
+// a coin decides. A program that relies on completions does the same in both cases.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct OrderWindow {
   std::uint32_t qp_number = 0;
   std::uint32_t end_first = 0;  // 1: its last bytes are in memory already
   std::uint32_t from_peer = 0;  // 1: SEND or WRITE of the peer; 0: response to an own request
-  // Placements held so far, this one included, and how many of them had their end first.
+  // Placements held so far, including this one, and how many of them had their end placed first.
   std::uint64_t held = 0;
   std::uint64_t held_end_first = 0;
 };

@@ -1,6 +1,6 @@
 // A priority queue of deadlines keyed by small dense indices (contexts, queue pairs): each index is
-// in it at most once, and is moved or removed by name. Service is strictly by (time, index), so it
-// never depends on the order of insertion.
+// in it at most once, and is moved or removed by its index. The order is strictly (time, index), so
+// it never depends on the order of insertion.
 //
 // A tournament tree (Knuth, TAOCP vol. 3, 5.4.1) of eight-way matches: the leaves are the deadlines
 // by index, each node holds the winner of its eight children, the root the next one due. A match
@@ -13,8 +13,8 @@
 // a store for one index, two matches a change up to 64, six up to 262,144.
 // tests/bench/bench_pacing.cc compares it.
 //
-// The object itself is small, and all there is as long as one index is reserved: an engine has
-// three of these on its hottest cache lines. Up to eight indices are one match on one line more.
+// The object itself is small, and is all there is while one index is reserved: an engine has three
+// of these on its hottest cache lines. Up to eight indices are one match on one further line.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ class DeadlineTree {
     return few() ? tree_->earliest_of_few() : tree_->first_without(popped_);
   }
 
-  // The same for who has popped until nothing was due: spares the question.
+  // The same for callers that have popped until nothing was due: saves the check.
   Picos next_deadline_settled() const {
     assert(popped_ == kNone);
     return first_;

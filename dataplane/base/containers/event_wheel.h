@@ -71,8 +71,8 @@ class EventWheel {
     while (window_begin_ != window_end_) {
       const Entry entry = window_[window_begin_++];
       Node& node = nodes_[entry.actor];
-      // An entry whose actor was moved since is stale; a second copy of a live one finds its actor
-      // without an entry.
+      // An entry whose actor was moved since is stale. A second copy of a live entry finds its
+      // actor without an entry.
       if (node.time != entry.time || node.prev != kInWindow) continue;
       take(node);
       time = {entry.time};
@@ -98,8 +98,8 @@ class EventWheel {
     return pop_slot_before(end, time, actor);
   }
 
-  // Removes all entries before `end` and hands them to visit(actor, time), in no order: for who
-  // works off what happens within a span of time by place. visit must not call the wheel.
+  // Removes all entries before `end` and hands them to visit(actor, time), in no order, for callers
+  // that process a span of time by place. visit must not call the wheel.
   template <class Visit>
   void take_before(Picos end, Visit&& visit) {
     Picos time;
@@ -140,8 +140,8 @@ class EventWheel {
 
   // Looks further ahead than the calls before: visit(actor, end of the slot) for the next actor
   // whose entry has been fetched meanwhile, or for none in this call. Slots come in order, actors
-  // of one slot in none. False when there is nothing more within the ring. For prefetching: what is
-  // visited depends on slots, what is popped does not.
+  // of one slot do not. False when there is nothing more within the ring. For prefetching: the
+  // visited actors depend on the slots, the popped ones do not.
   template <class Visit>
   bool scout(Visit&& visit) {
     if (scout_ < cursor_) scout_ = cursor_;
@@ -199,8 +199,8 @@ class EventWheel {
     Entry() = default;
     Entry(std::int64_t time_, std::uint32_t actor_) : time(time_), actor(actor_) {}
     Entry(const Entry&) = default;
-    // By members: one wide load of an entry that two stores have just written would wait for both
-    // to reach the cache.
+    // Copies member by member: one wide load of an entry that two stores have just written would
+    // wait for both to reach the cache.
     Entry& operator=(const Entry& other) {
       time = other.time;
       actor = other.actor;

@@ -45,7 +45,7 @@ class FixedRing {
   void clear() { head_ = tail_; }
 
  private:
-  // Positions first: who only asks whether it is empty reads one cache line with what lies before.
+  // Positions first: a caller that only asks whether it is empty reads one cache line.
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;
   std::uint32_t mask_;

@@ -18,7 +18,7 @@ class JainIndex {
 
   constexpr std::uint64_t count() const { return count_; }
 
-  // In [1/n, 1] except for rounding; 1 when nobody took part or nobody got anything.
+  // In [1/n, 1] except for rounding; 1 if there are no members or all have 0.
   constexpr double value() const {
     if (squares_ == 0.0) return 1.0;
     return sum_ * sum_ / (static_cast<double>(count_) * squares_);

@@ -63,7 +63,7 @@ struct RequestMessage {
   bool hint = false;   // the hint fields are valid
   // More was granted to the sender than it can use, by all receivers together (SIRD's csn).
   bool congested = false;
-  bool lost = false;  // data was lost: what is under way counts as arrived
+  bool lost = false;  // data was lost: bytes in flight count as arrived
   std::uint8_t traffic_class = 0;
   EcnEcho echo_wanted = EcnEcho::cnp;
   std::uint8_t arm = 0;  // experiment arm
@@ -96,7 +96,8 @@ struct GrantMessage {
   bool credit = false;  // the ceiling is credit, to be used at any rate; rate and lease only inform
   std::uint8_t traffic_class = 0;
   std::uint8_t peer_count_hint = 0;  // peers connected to the receiver: peer_count_hint_of
-  std::uint8_t queue_us = 0;  // what arrives now waits so long at the receiver's port, or longer
+  // How long, at least, data that arrives now waits at the receiver's port.
+  std::uint8_t queue_us = 0;
   std::uint16_t channel = 0;  // the sender's channel number, echoed
   std::uint16_t grant_seq = 0;
   std::uint32_t rate_mbps = 0;
@@ -105,7 +106,7 @@ struct GrantMessage {
   std::uint32_t effective_delay_us = 0;  // a change takes effect only after this
   std::uint32_t unscheduled_budget = 0;  // U_adv: bytes a fresh message may send ungranted
   std::uint16_t active_senders = 0;      // kMostActiveSenders: that or more
-  std::uint8_t priority = 0;  // of what is granted, plus 1; 0: not said. Below 1 << kPriorityBits
+  std::uint8_t priority = 0;  // of the granted data, plus 1; 0: not given. Below 1 << kPriorityBits
   std::uint32_t timestamp_echo_ns = 0;  // RequestMessage::timestamp_ns answered
   std::uint32_t receiver_hold_ns = 0;   // time between that request and this grant
 };

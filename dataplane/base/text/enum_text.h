@@ -1,4 +1,4 @@
-// Enums whose values have a text each, in files and answers: one table per enum, read either way.
+// Enums whose values have a text in files and answers: one table per enum, readable either way.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// What JSON text may hold before it is given to a parser. The parser itself needs no stack for
-// nested values, but what copies or prints them afterwards recurses; it gathers a number of any
-// length before it converts it.
+// The limits of JSON text before it is given to a parser. The parser needs no stack for nested
+// values, but code that copies or prints them afterwards recurses; and the parser gathers a number
+// of any length before it converts it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace paceline {
 inline constexpr std::size_t kDeepestJson = 64;        // no document here is deeper than 20
 inline constexpr std::size_t kLongestJsonNumber = 64;  // a double has at most 24 characters
 
-// What is beyond them and at which byte; `what` is empty where nothing is.
+// What exceeds the limits, and at which byte; `what` is empty if nothing does.
 struct JsonExcess {
   std::string_view what;
   std::size_t at = 0;

@@ -1,5 +1,5 @@
-// Text of others on its way to a terminal or a log: names of programs, reasons in a journal, values
-// of a file. Escape sequences in it must not reach who reads it.
+// Foreign text on its way to a terminal or a log: names of programs, reasons in a journal, values
+// of a file. Escape sequences in it must not reach the reader.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace paceline {
 
-// UTF-8 with every control character, every character that changes the direction of what follows
-// and every byte that is no UTF-8 replaced by its escape in hexadecimal: "\x1b", "\u202e". One
-// line: line ends are replaced, too.
+// UTF-8 in which every control character, every character that changes the direction of text, and
+// every byte that is not UTF-8 is replaced by its escape in hexadecimal: "\x1b", "\u202e". The
+// result is one line: line ends are replaced, too.
 std::string printable(std::string_view text);
 
 // The same for a text of several lines: '\n' stays.

@@ -29,8 +29,8 @@ std::vector<Override> split_overrides(const std::vector<std::string>& texts, Dia
 void apply_override(TomlNode& root, std::string_view path, const TomlNode& value,
                     Diagnostics& errors);
 
-// With generator or topology changed from the command line, the file's keys for another one are no
-// mistake.
+// If the command line changes the generator or the topology, the file's keys for another one are
+// not mistakes.
 void forgive_replaced_choices(TomlNode& scenario);
 
 // False (and an error) when the document is of a version that this program does not know.
@@ -62,10 +62,10 @@ void read_scenario_root(TomlNode& root, Scenario& out, const std::string& folder
 
 // Choices that another key makes: a topology file, a CDF file, a flow list.
 void imply(Scenario& scenario, const GivenKeys& given);
-// The same of transport.planes alone.
+// The same for transport.planes alone.
 void imply_planes(Scenario& scenario, const GivenKeys& given);
 
-// A name from the file's.
+// A name derived from the file's name.
 std::string default_name(const std::string& source, std::string_view otherwise);
 
 std::string folder_of(const std::string& path);

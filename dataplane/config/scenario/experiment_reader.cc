@@ -182,7 +182,7 @@ class ExperimentReader {
       errors_.add(start_, "an experiment needs at least one [[scenario]]");
       common_.where = start_;
       Scenario unused;
-      read_scenario_node(common_, unused);  // its errors are worth knowing too
+      read_scenario_node(common_, unused);  // its errors are reported, too
     }
   }
 

@@ -77,7 +77,7 @@ FoundLink find_link(const FabricConfig& fabric, std::string_view name);
 // Decimal digits and nothing else, as a number of 32 bits.
 std::optional<std::uint32_t> whole_number(std::string_view text);
 
-// The number behind '#' (0 without one), which is cut off; false when it is no number.
+// The number behind '#' (0 without one), which is cut off; false when it is not a number.
 bool take_parallel_number(std::string_view& name, std::uint32_t& number);
 
 }  // namespace paceline::config

@@ -1,5 +1,5 @@
-// What an event of a scenario happens to: a link, or all links of a switch, of a plane, or of a
-// server, which fail and come back together.
+// The target of a scenario's event: a link, or all links of a switch, of a plane or of a server,
+// which fail and come back together.
 #pragma once
 
 #include <cstdint>

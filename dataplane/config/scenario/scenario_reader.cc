@@ -51,7 +51,7 @@ Read<Scenario> read_scenario_text(std::string_view text, const std::string& sour
 Read<Scenario> read_scenario_file(const std::string& path, const ReaderOptions& options) {
   const Read<std::string> text = read_text_file(path, kLongestDocument);
   if (!text.ok()) return {{}, text.errors};
-  // Every key has a default, but who names an empty file did not mean that.
+  // Every key has a default, but the author of an empty file did not mean that.
   if (text.value.find_first_not_of(" \t\r\n") == std::string::npos) {
     return {{}, {fmt::format("{}:1:1: the file is empty; expected a scenario", path)}};
   }

@@ -17,7 +17,7 @@ namespace {
 
 using Type = TomlNode::Type;
 
-// How a value of the key is to be written, for "expected ..." messages.
+// How to write a value of the key, for "expected ..." messages.
 std::string expectation(const KeySpec& key, const Field& field) {
   if (key.form == Form::choice) return list_names(key.choices);
   if (key.form == Form::path) return "a file name in quotes";
@@ -244,7 +244,7 @@ void read_keys(const TomlNode& node, const std::string& table,
       } else {
         target.context.errors->add(m.value.where, fmt::format("{} = {}: expected a table, [{}]",
                                                               path, describe(m.value), path));
-        // Its keys may be in there: no rule between keys holds for their defaults.
+        // Its keys may be in the unread part: no rule between keys holds for their defaults.
         for (const KeySpec& lost : keys) {
           if (!lost.path.starts_with(path + ".")) continue;
           target.given.add({std::string(lost.path), m.value.where, true, false});

@@ -74,7 +74,7 @@ void each_table(List& list, std::string_view name, ReadContext& context, Take ta
   }
 }
 
-// The name of a table, [[what]]; null, and an error, without a usable one.
+// The name of a table [[what]]; null, with an error, if there is no usable name.
 const TomlMember* read_name(const TomlNode& node, std::string_view what, std::string& out,
                             ReadContext& context);
 // Likewise; also an error when one of `others` has it.
@@ -114,8 +114,8 @@ void read_cc_table(const TomlNode& node, std::string_view table,
 // Rules between keys (receiver < hosts, kmin <= kmax, ...).
 void check_scenario(const Scenario& scenario, const GivenKeys& given, const Where& start,
                     ReadContext& context);
-// Between a scenario and a [cc] table (or the body of an [[arm]], `table`) that it runs with: what
-// the algorithm needs of fabric and transport.
+// Checks a scenario against a [cc] table (or the body of an [[arm]], `table`) that it runs with:
+// what the algorithm needs from fabric and transport.
 void check_cc_needs(const Scenario& scenario, const CcConfig& cc, const TomlNode& node,
                     std::string_view table, ReadContext& context);
 

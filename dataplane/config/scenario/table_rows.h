@@ -18,7 +18,7 @@ struct Row {
 };
 
 // Reads every key of [name] by its row; an empty `name` is the top of the document. `take_other`
-// reads the keys named in `others`. False, and errors, if a row's value is none or a key is
+// reads the keys named in `others`. False, with errors, if a value does not fit its row or a key is
 // unknown.
 template <class TakeOther>
 bool read_rows(const TomlNode& table, std::string_view name, std::span<const Row> rows,

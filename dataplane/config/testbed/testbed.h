@@ -58,9 +58,9 @@ struct HostConfig {
 // [[port]]: port/dpdk/dpdk_device.h.
 struct PortConfig {
   std::string name;
-  std::string bond;  // the NIC of several ports that it is of; empty: it is one of its own
+  std::string bond;  // the NIC that has this and other ports; empty: a NIC of its own
   std::string device;
-  Rate rate{};  // 0: what the device says
+  Rate rate{};  // 0: the device's own rate
   Picos base_rtt = picos_from_micros(50);
   std::uint32_t mtu = 4096;
   std::uint32_t queues = 1;
@@ -72,8 +72,8 @@ struct PortConfig {
   std::string pause = "keep";
   std::string clock = "device";
   std::optional<wire::MacAddress> mac;
-  std::optional<HostConfig> host;  // none: whoever sends knows every MAC address
-  std::string where;               // of the device, for whoever fails to open it
+  std::optional<HostConfig> host;  // none: the sender knows every MAC address
+  std::string where;               // position of the device, for errors when it is opened
 };
 
 // [nic]: the hosts of an emulated testbed as NIC instances.

@@ -18,22 +18,21 @@ constexpr auto kShapes = std::to_array<std::string_view>({"bonded", "separate"})
 
 constexpr auto kNicKeys = std::to_array<KeySpec>({
     {.path = "nic.lend_payload",
-     .meaning = "Packets refer to the sender's registered memory, where that can be, in place of "
-                "a copy of it."},
+     .meaning =
+         "Packets refer to the sender's registered memory, where possible, instead of a copy."},
     {.path = "nic.shape",
      .form = Form::choice,
      .choices = kShapes,
-     .meaning = "Of a NIC with several ports. \"bonded\": one device; queue pairs outlive ports. "
+     .meaning = "For a NIC with several ports. \"bonded\": one device; queue pairs outlive ports. "
                 "\"separate\": a device a port, `h0p0`, `h0p1`."},
     {.path = "nic.transmit_ring",
      .min = 0,
      .max = 1e9,
-     .meaning =
-         "The transmit ring of every host, in time on its link: a host that the machine "
-         "lets run so late still fills its link. At least two full packets, at most 256 KiB."},
+     .meaning = "The transmit ring of every host, in time on its link: a host that runs this late "
+                "still fills its link. At least two full packets, at most 256 KiB."},
 });
 
-// A name has at most 32 bytes for programs, with its closing zero (dataplane/attach/protocol.h).
+// For programs, a name has at most 32 bytes with its closing zero (dataplane/attach/protocol.h).
 constexpr std::size_t kLongestNicName = 31;
 constexpr std::uint32_t kMostNics = 256;
 

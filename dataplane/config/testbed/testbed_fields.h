@@ -1,4 +1,5 @@
-// Which field a key of a testbed file fills. `name`: of a row of the table of keys of its kind.
+// The field that a key of a testbed file fills. `name` belongs to a row of the key table of its
+// kind.
 #pragma once
 
 #include <functional>
@@ -27,8 +28,8 @@ void read_service(const TomlNode& table, ServiceConfig& out, ReadContext& contex
 std::string reference_rows(std::span<const KeySpec> keys,
                            const std::function<Field(std::string_view)>& field_of);
 HostConfig read_port_host(const TomlNode& table, ReadContext& context);
-// [transport] and [cc] of a testbed of ports. `context` has the algorithms; without any, for who
-// has no engine to make, [cc] is left alone.
+// [transport] and [cc] of a testbed of ports. `context` has the algorithms; if it has none, for
+// callers that make no engine, [cc] is skipped.
 void read_port_engines(const TomlNode& root, Testbed& out, ReadContext& context);
 // A testbed of emulated hosts. `context` has the algorithms and the folder, too.
 void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context);

@@ -1,5 +1,5 @@
-// [port.host]. What only the whole of it can tell (a gateway that is not on the link) the host
-// stack finds when the port is opened; its message begins with HostConfig::where.
+// [port.host]. Some errors show only when everything is known (a gateway that is not on the link):
+// the host stack finds them when the port is opened, and its message begins with HostConfig::where.
 #include <charconv>
 #include <span>
 

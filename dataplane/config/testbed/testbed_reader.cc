@@ -64,7 +64,7 @@ class TestbedReader {
     fail_value(context_, node, key, why);
   }
 
-  // Files to be filled in have "<PCI address>" and the like where only the reader knows what it is.
+  // Template files have "<PCI address>" and the like, which the user must fill in.
   void refuse_placeholder(const TomlNode& node, std::string_view key) {
     if (!node.text.starts_with('<')) return;
     fail(node, key, "a placeholder; fill in what it names, the head of the file says how");

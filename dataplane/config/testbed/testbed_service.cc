@@ -77,7 +77,7 @@ constexpr auto kServiceKeys = std::to_array<KeySpec>({
                 "is root's or has CAP_IPC_LOCK."},
 });
 
-// Read apart: arrays of texts have no key of their own kind.
+// Read separately: arrays of texts have no key type of their own.
 void read_plugin_folders(const TomlMember& m, ServiceConfig& out, ReadContext& context) {
   read_texts(m, "service", context, [&](const TomlNode& item) {
     if (item.text.front() != '/') {
@@ -127,9 +127,9 @@ std::string emulated_reference_markdown() {
   std::string text =
       reference_rows(nic_keys(), [&](std::string_view name) { return nic_field(nic, name); });
   text +=
-      "| `nic.names` | array of texts | | What the hosts are called, in order; those without a "
-      "name "
-      "`h0`, `h1`, ... by their number. At most 31 letters, digits, `-` and `_`. |\n\n";
+      "| `nic.names` | array of texts | | Names of the hosts, in order; hosts without one are "
+      "`h0`, `h1`, ... by number. At most 31 letters, digits, `-` and `_`. |\n"
+      "\n";
   text += reference_rows(service_keys(),
                          [&](std::string_view name) { return service_field(service, name); });
   text +=

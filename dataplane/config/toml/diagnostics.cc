@@ -73,7 +73,8 @@ std::vector<std::string> Diagnostics::sorted() const {
 }
 
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
-  constexpr std::size_t kLongestName = 64;  // longer ones are no slip, and would cost their square
+  // Longer ones are not typing errors, and cost quadratic time.
+  constexpr std::size_t kLongestName = 64;
   if (name.empty() || name.size() > kLongestName) return {};
   return cc::nearest_name(name, candidates, std::max<std::size_t>(2, name.size() / 3));
 }
@@ -95,9 +96,10 @@ Read<std::string> read_text_file(const std::string& path, std::size_t max_bytes)
     return out;
   }
   errno = 0;
-  // Without O_NONBLOCK, opening a pipe that nobody writes into would wait for ever; so it is empty.
+  // Without O_NONBLOCK, opening a pipe without a writer would wait for ever; with it, the pipe is
+  // empty.
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd >= 0) ::fcntl(fd, F_SETFL, 0);  // but where somebody writes, wait for what comes
+  if (fd >= 0) ::fcntl(fd, F_SETFL, 0);  // if there is a writer, wait for its text
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(fd < 0 ? nullptr : ::fdopen(fd, "rb"),
                                                              std::fclose);
   if (!file) {

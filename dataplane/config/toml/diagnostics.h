@@ -1,5 +1,5 @@
-// Errors of the text files people write: where, what, and what is allowed. Every reader collects
-// all errors of a file instead of stopping at the first.
+// Errors in the text files that people write: where, what, and what is allowed. Every reader
+// collects all errors of a file instead of stopping at the first.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
 // "a, b or c" with each quoted.
 std::string list_names(std::span<const std::string_view> names);
 
-// The message with every word and every quoted text of more than 80 characters cut to 80; paths
+// The message, with every word and every quoted text of more than 80 characters cut to 80. Paths
 // stay whole as long as the message has no more than 4096 characters, the most that is kept.
 std::string short_values(std::string_view message);
 

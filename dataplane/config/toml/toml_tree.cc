@@ -114,7 +114,8 @@ TomlNode parse_override_value(std::string_view text, const Where& where) {
   TomlNode out;
   Diagnostics ignored;
   const std::string document = fmt::format("value = {}", text);
-  // One line, and no more than the parser can stand; everything else is the text itself.
+  // The value must be one line, and no more than the parser can bear; everything else is plain
+  // text.
   const bool one_line = document.find_first_of("\n\r") == std::string::npos;
   if (one_line && check_toml_text(document, where.source, ignored)) {
     try {

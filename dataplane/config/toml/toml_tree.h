@@ -49,7 +49,8 @@ Read<TomlNode> parse_toml(std::string_view text, const std::string& source);
 // array, else the text itself (200kB and dcqcn need no quotes).
 TomlNode parse_override_value(std::string_view text, const Where& where);
 
-// Sets path (dotted key) under `root`, creating tables on the way; an error if the way is barred.
+// Sets path (dotted key) under `root`, creating tables on the way; an error if a value is in the
+// way.
 std::string set_at(TomlNode& root, std::string_view path, TomlNode value);
 
 // `over` laid over `base`: tables merge, anything else replaces.

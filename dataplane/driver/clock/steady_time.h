@@ -1,4 +1,4 @@
-// Time since some origin that never goes back, for timeouts of what is not on a worker.
+// Time since some origin that never goes back, for timeouts outside of workers.
 #pragma once
 
 #include "dataplane/base/units.h"

@@ -19,8 +19,8 @@ class WallClock {
   virtual void wait(Picos until) = 0;
 };
 
-// The TSC. Waits awake for what is near, for a processor that sleeps comes back tens of
-// microseconds late; sleeps until shortly before what is not.
+// The TSC clock. For near times it waits awake, because a processor that sleeps comes back tens of
+// microseconds late; for others it sleeps until shortly before.
 class TscWallClock final : public WallClock {
  public:
   explicit TscWallClock(TscClock clock = TscClock::calibrated()) : clock_(clock) {}

@@ -20,10 +20,10 @@ struct IdleSettings {
   std::uint32_t turns_before_yield = 64;
   // sleep: yields after this long without work, sleeps after ten times as long.
   Picos spin_for = picos_from_micros(20);
-  // sleep: whoever is waited for may want the same processor; spins a sixteenth as long.
+  // sleep: the awaited thread may want the same processor; spins a sixteenth as long.
   bool few_processors = false;
-  // sleep: the first, then twice as long each time up to longest_sleep. That is how late the first
-  // packet after a pause may be noticed.
+  // sleep: the first duration, then twice as long each time up to longest_sleep. The first packet
+  // after a pause may be noticed that late.
   Picos shortest_sleep = picos_from_micros(50);
   Picos longest_sleep = picos_from_micros(2000);
 };
@@ -40,9 +40,9 @@ class IdlePolicy {
 
   // A turn had something to do.
   void worked() { turns_ = 0; }
-  // A turn had not. `deadline`: when something is to be done whatever arrives. `may_sleep` is asked
-  // once per pause, when it is time for the first sleep: false where an answer is awaited, whose
-  // delay is a measurement.
+  // A turn found no work. `deadline`: when something must be done whatever arrives. `may_sleep` is
+  // called once per pause, before the first sleep: false if an answer is awaited whose delay is
+  // measured.
   template <class MaySleep>
   Advice idle(Picos now, Picos deadline, MaySleep may_sleep) {
     if (turns_++ == 0) begin(now);
@@ -60,7 +60,7 @@ class IdlePolicy {
       asked_ = true;
       sleeps_ = may_sleep();
     }
-    // So little that it is not worth a sleep, whose end is never exact.
+    // Too short for a sleep, whose end is never exact.
     if (!sleeps_ || (deadline != kNever && deadline - now < settings_.shortest_sleep)) {
       return {Action::yield};
     }

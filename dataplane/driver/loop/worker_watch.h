@@ -39,7 +39,7 @@ class WorkerWatch {
   // WatchSettings::hiccup; else 0.
   Picos turn(Picos now, Picos asked = Picos{0});
 
-  // Any thread. Each value is right by itself; they may be of different turns.
+  // Any thread. Each value is correct by itself; they may be from different turns.
   WatchCounters counters() const;
   const WatchSettings& settings() const { return settings_; }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kBurst = 32;
 // Packets that wait for a link or a port, per port: what a NIC's rings hold.
 constexpr std::size_t kMostWaiting = 1024;
-// Addresses learned, so that nobody fills the memory by making them up.
+// The most learned addresses, so that invented ones cannot fill the memory.
 constexpr std::size_t kMostLearned = 65'536;
 constexpr std::uint32_t kNoEnd = 0xFFFF'FFFF;
 
@@ -148,7 +148,7 @@ bool FabricBridge::send_on(End& end, Picos now) {
   return any;
 }
 
-// One bit of what the ICRC covers, the payload where there is one.
+// Flips one bit of what the ICRC covers, in the payload if there is one.
 void FabricBridge::damage(Packet& packet) {
   if (packet.payload_bytes != 0 && packet.payload_kind == PayloadKind::owned) {
     const std::uint64_t bit = random_.below(8 * std::uint64_t{packet.payload_bytes});

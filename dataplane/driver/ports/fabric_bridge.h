@@ -42,12 +42,12 @@ struct BridgePort {
 // Counters of one port.
 struct BridgeCounters {
   std::uint64_t rx_packets = 0;    // came in by the port
-  std::uint64_t rx_too_long = 0;   // of these: longer than the fabric's packets; dropped
+  std::uint64_t rx_too_long = 0;   // of these, longer than the fabric's packets; dropped
   std::uint64_t rx_full = 0;       // dropped: too many wait for the host's link
-  std::uint64_t rx_nowhere = 0;    // dropped: for a host of this same port, or nobody else is here
+  std::uint64_t rx_nowhere = 0;    // dropped: for a host of this same port, or there is no other
   std::uint64_t rx_flooded = 0;    // of these: went to all others
   std::uint64_t tx_packets = 0;    // left by the port
-  std::uint64_t tx_full = 0;       // dropped: the port takes no more
+  std::uint64_t tx_full = 0;       // dropped: the port is full
   std::uint64_t tx_no_packet = 0;  // dropped: the port has no packet free
   std::uint64_t tx_damaged = 0;    // left with a wrong bit
   std::uint64_t tx_bad_frame = 0;  // dropped: damaged, and no RoCEv2 packet
@@ -63,8 +63,8 @@ class FabricBridge {
   FabricBridge(const FabricBridge&) = delete;
   FabricBridge& operator=(const FabricBridge&) = delete;
 
-  // Everything up to `now`: takes what the ports have, lets happen what is due, hands over what has
-  // arrived. True when there was anything.
+  // Handles everything up to `now`: takes frames from the ports, processes what is due, hands over
+  // arrivals. True if there was anything.
   bool turn(Picos now);
   // When the fabric has something to do next; ports have to be asked.
   Picos next_deadline() { return wheel_.next_time(); }

@@ -9,7 +9,7 @@ namespace paceline {
 
 namespace {
 
-// Between two tries of a port that takes nothing, or has no packet free.
+// The time between two tries if a port takes nothing, or has no free packet.
 constexpr Picos kRetry = picos_from_micros(2);
 
 }  // namespace
@@ -30,7 +30,7 @@ void FrameReplay::receive() {
   }
 }
 
-// Hands over all that waits. False: given up.
+// Hands over all waiting frames. False: given up.
 bool FrameReplay::flush() {
   std::size_t sent = 0;
   Picos progress = clock_.now();
@@ -61,8 +61,8 @@ bool FrameReplay::flush() {
   return count_ == 0;
 }
 
-// As bytes: a packet without a transport header of which anybody knew (port.h), so that nobody
-// computes or adds anything.
+// As plain bytes: a packet without a known transport header (port.h), so that nothing is computed
+// or added.
 bool FrameReplay::take(const FrameRead& frame) {
   const std::string which = "frame " + std::to_string(frame.number);
   const std::size_t size = frame.bytes.size();

@@ -1,4 +1,4 @@
-// Sends the frames of a capture through a port as they are, at the distances at which they were
+// Sends the frames of a capture through a port unchanged, at the distances at which they were
 // captured, faster or slower, or as fast as the port takes them.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace paceline {
 struct FrameReplayOptions {
   double speed = 1;                          // 2: half the distances; 0: no distances
   std::uint64_t frames = ~std::uint64_t{0};  // at most
-  // A port that takes nothing for so long is given up.
+  // A port that takes nothing for this long is given up.
   Picos patience = picos_from_micros(2'000'000);
   const std::atomic<bool>* stop = nullptr;
 };
@@ -25,7 +25,7 @@ struct FrameReplayOptions {
 struct FrameReplayReport {
   std::uint64_t sent = 0;
   std::uint64_t bytes = 0;     // of the frames
-  std::uint64_t received = 0;  // came in meanwhile, and were let go
+  std::uint64_t received = 0;  // came in meanwhile, and were discarded
   std::uint64_t out_of_order =
       0;              // frames captured before the one that precedes them: sent at once
   Histogram late_ns;  // against the distances of the file, those that have any
@@ -40,7 +40,8 @@ class FrameReplay {
   FrameReplay(const FrameReplay&) = delete;
   FrameReplay& operator=(const FrameReplay&) = delete;
 
-  // All of one file; the report goes on from file to file. False: see error(), or it was stopped.
+  // Sends all frames of one file; the report continues from file to file. False: see error(), or it
+  // was stopped.
   bool run(CaptureReader& reader);
   const FrameReplayReport& report() const { return report_; }
   const std::string& error() const { return error_; }

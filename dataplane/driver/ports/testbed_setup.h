@@ -6,7 +6,7 @@
 
 namespace paceline {
 
-// `mac`: of the port. What is wrong with the whole, neighbour::problems says.
+// `mac`: of the port. neighbour::problems tells what is wrong with the result.
 neighbour::HostConfig host_config_of(const config::HostConfig& host, const wire::MacAddress& mac);
 
 }  // namespace paceline

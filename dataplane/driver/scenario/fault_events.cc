@@ -71,7 +71,7 @@ class FaultLinks {
     }
   }
 
-  // What leaves the switch by this link.
+  // The packets that leave the switch by this link.
   void add_marking(std::uint32_t link, LinkAction action) {
     LinkEvent change = event(fault_.at, link, action);
     LinkEvent on = event(fault_.until(), link, LinkAction::mark_on);

@@ -1,5 +1,5 @@
-// What a fault of a scenario does to the links of the fabric. That of a rank does nothing here: see
-// MessagePlan::slow_computing.
+// What a fault of a scenario does to the links of the fabric. A fault of a rank does nothing here:
+// see MessagePlan::slow_computing.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace paceline {
 // LinkEvent::directions of "both", "up" or "down".
 std::uint8_t directions_of(std::string_view name);
 
-// `spec` has its links already: what a fault changes becomes again as it is there.
+// `spec` has its links already: after the fault, what it changed returns to the spec's values.
 std::vector<fabric::LinkEvent> fault_events(const config::FaultConfig& fault,
                                             const fabric::FabricSpec& spec);
 

@@ -80,7 +80,7 @@ cc::Registered take_up(const std::string& place, const std::string& path, const 
   const auto entry = reinterpret_cast<Entry>(dlsym(handle, kSymbol));
   if (entry == nullptr) {
     dlclose(handle);
-    return {nullptr, path + ": no plug-in, for it does not export " + kSymbol};
+    return {nullptr, path + ": not a plug-in: it does not export " + kSymbol};
   }
   auto examined = cc::plugin::examine(entry(cc::plugin::kHostAbi));
   if (const auto* why = std::get_if<std::string>(&examined)) {

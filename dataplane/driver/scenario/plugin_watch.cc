@@ -49,7 +49,7 @@ std::atomic<bool> is_loading{false};
 std::atomic<unsigned> quiet_seconds{0};
 std::atomic<int> open_limits{0};
 
-// Only what may be called in a signal handler.
+// Uses only what a signal handler may call.
 class Line {
  public:
   Line& operator<<(std::string_view text) {
@@ -103,8 +103,8 @@ Registers place_of(const void* context) {
 #endif
 }
 
-// The plug-in from which something was called: a return address into it lies on the stack. Read by
-// the kernel, since the stack may be what is broken.
+// The plug-in from which something was called: a return address into it is on the stack. The kernel
+// reads the stack, since it may be what is broken.
 const char* caller(std::uintptr_t stack) {
   std::array<std::uintptr_t, kPage / sizeof(std::uintptr_t)> words;
   std::uintptr_t at = stack / sizeof(std::uintptr_t) * sizeof(std::uintptr_t);
@@ -225,7 +225,7 @@ int find_code(dl_phdr_info* object, std::size_t, void* into) {
   return 1;
 }
 
-// Of survives(), and of its thread.
+// State of survives(), and of its thread.
 sigjmp_buf* volatile rescue = nullptr;
 volatile std::uintptr_t fault_at = 0;
 

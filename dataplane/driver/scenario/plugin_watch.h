@@ -13,7 +13,8 @@ namespace paceline {
 // kept. At most 16 plug-ins are watched, which is all there may be.
 void name_in_crashes(const void* address, const std::string& path);
 
-// The same of a plug-in that is being loaded, as long as this lives: its code may run already.
+// The same for a plug-in that is being loaded, as long as this object lives: its code may run
+// already.
 class PluginLoading {
  public:
   explicit PluginLoading(const std::string& path);
@@ -36,8 +37,8 @@ class PluginTimeLimit {
   static void passed();
 };
 
-// Runs call(context). False where it ended in a fault of memory, with the address: what it held is
-// lost then. One thread at a time.
+// Runs call(context). False if it ended in a memory fault, with the address: the resources that it
+// held are then lost. One thread at a time.
 bool survives(void (*call)(void*), void* context, std::uintptr_t& fault);
 
 }  // namespace paceline

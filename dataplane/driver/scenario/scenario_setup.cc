@@ -126,7 +126,7 @@ fabric::FabricSpec fabric_of(const config::Scenario& scenario) {
   spec.drop_control_ppm = static_cast<std::uint32_t>(from.drop_control_ppm);
   spec.seed = scenario.seed;
   const auto subnet = wire::ip_address_from_text(from.subnet.substr(0, from.subnet.find('/')));
-  if (subnet) spec.subnet_base = subnet->v4_value();  // else: not reached, the reader checks it
+  if (subnet) spec.subnet_base = subnet->v4_value();  // else: impossible, the reader checks it
   spec.mtu_bytes = 4096;
   spec.payload_room = 0;
   spec.computes_icrc = true;
@@ -197,7 +197,7 @@ std::string algorithms_over_planes() {
   return names;
 }
 
-// Why NICs of several ports cannot run what the file asks for; empty: they can.
+// Why NICs with several ports cannot run what the file asks for; empty: they can.
 std::string planes_refusal(const config::TransportConfig& t, const config::CcConfig& cc,
                            std::uint32_t ports) {
   const cc::AlgorithmInfo* info = cc::find(cc.algorithm);

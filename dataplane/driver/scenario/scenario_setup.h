@@ -1,4 +1,4 @@
-// From a scenario to what the rooms below are built from.
+// Builds the inputs of the rooms below from a scenario.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ enum class NicShape : std::uint8_t { bonded, separate };
 
 WorldPlan plan_world(const config::Scenario& scenario, NicShape shape = NicShape::bonded);
 
-// Configures an engine by transport.planes for a NIC of so many ports, and completes the facts of
-// one of them. Before plan_engine(). Returns why it cannot be, or an empty text.
+// Configures an engine by transport.planes for a NIC with this many ports, and completes the facts
+// of one of them. Call it before plan_engine(). Returns why it is impossible, or an empty text.
 std::string plan_planes(const config::TransportConfig& transport, const config::CcConfig& cc,
                         std::uint32_t ports, cc::PortFacts& facts, transport::EngineConfig& engine);
 

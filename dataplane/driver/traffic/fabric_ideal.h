@@ -18,7 +18,7 @@ namespace paceline {
 
 class FabricIdeal {
  public:
-  // All must outlive this.
+  // All arguments must outlive this.
   FabricIdeal(const config::Scenario& scenario, const fabric::FabricSpec& spec,
               const fabric::Topology& topology)
       : scenario_(scenario),
@@ -34,7 +34,7 @@ class FabricIdeal {
     const std::uint64_t share = (packets + spec_.ports - 1) / spec_.ports * payload_;
     return clock(src, dst).fct(std::min(bytes, share));
   }
-  // The same of a message of the plan, over NVLink if it stays within a server. One that relays
+  // The same for a message of the plan, over NVLink if it stays within a server. A relayed message
   // takes the time of both parts.
   Picos fct(const MessagePlan& plan, const PlannedMessage& message) const;
   // The largest round trip of a full packet and its ACK between any two hosts.
@@ -42,8 +42,8 @@ class FabricIdeal {
 
   // Sets `ideal` of every collective of the plan: the time in which the busiest port carries its
   // bytes, plus the latency of the longest path in use, or that of the busiest NVLink. Every switch
-  // is taken to spread what it forwards over its equal-cost links in proportion to their rates, so
-  // an oversubscribed tier bounds, and an unlucky hash does not.
+  // is assumed to spread what it forwards over its equal-cost links in proportion to their rates,
+  // so an oversubscribed tier is a limit, and an unlucky hash is not.
   void fill(MessagePlan& plan) const;
 
  private:

@@ -18,13 +18,13 @@ struct IdealLink {
   friend bool operator==(const IdealLink&, const IdealLink&) = default;
 };
 
-// How long messages over one path take when nobody else is there. The way back is taken to be like
-// the way there.
+// How long messages over one path take in an empty network. The way back is assumed to be like the
+// way there.
 class IdealClock {
  public:
   // From sender to receiver; at least one link.
   IdealClock(const config::Scenario& scenario, std::vector<IdealLink> path);
-  // That many links (2 on a star), all of them like the hosts'.
+  // A path of this many links (2 on a star), all of them like the hosts' links.
   IdealClock(const config::Scenario& scenario, std::uint32_t path_links);
 
   // Wire bytes of a WRITE (or SEND) of that many payload bytes, over one link, all packets.

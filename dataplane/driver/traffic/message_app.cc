@@ -164,7 +164,7 @@ void MessageApp::finish(Picos now, std::uint32_t id, bool failed) {
   if (plan_.messages[id].notify_sender && !failed) release(now, id);
 }
 
-// Message `id` has arrived or is complete: those that waited for it alone begin.
+// Message `id` has arrived or is complete: messages that waited only for it begin.
 void MessageApp::release(Picos now, std::uint32_t id) {
   auto it = std::lower_bound(dependants_.begin(), dependants_.end(), std::pair{id, 0U});
   for (; it != dependants_.end() && it->first == id; ++it) {

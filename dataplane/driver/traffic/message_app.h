@@ -20,16 +20,16 @@ namespace paceline {
 
 // Result of one message. Times are absolute.
 struct MessageRecord {
-  Picos ready{-1};          // its start time had come and what it waited for had arrived
+  Picos ready{-1};          // its start time had come and its dependencies had arrived
   Picos completed{-1};      // last acknowledgement at the sender, or the end of computing
   std::uint32_t waits = 0;  // for that many others, until it is ready
   bool failed = false;
 };
 
-// Of every message, before anything has happened.
+// A record for every message, before anything has happened.
 std::vector<MessageRecord> fresh_records(const MessagePlan& plan);
 
-// What takes two hosts; implemented by the world, which sees both.
+// Operations that involve two hosts; implemented by the world, which sees both.
 class Connector {
  public:
   Connector() = default;
@@ -38,8 +38,8 @@ class Connector {
   virtual ~Connector() = default;
   // A queue pair for this message and others like it. Returns its number at the sender.
   virtual std::uint32_t connect(Picos now, const PlannedMessage& message) = 0;
-  // Carries a message of the plan over NVLink. Returns when it has arrived, of which the
-  // application there is told if it waits for it (MessageApp::will_arrive).
+  // Carries a message of the plan over NVLink. Returns its time of arrival; the application there
+  // is told of it if it waits for the message (MessageApp::will_arrive).
   virtual Picos carry(Picos now, std::uint32_t message) = 0;
 };
 
@@ -70,10 +70,11 @@ class alignas(64) MessageApp {
   }
   bool due(Picos now) const { return next_start_ <= now || !completions_.empty(); }
 
-  // What this host sends and computes, and what of it is done, failed messages included.
+  // How many messages and computations this host has; how many of them are done, including failed
+  // ones.
   std::uint64_t finished() const { return finished_; }
   std::uint64_t planned() const { return planned_; }
-  // Of its messages; nullptr if not recorded (MessagePlan::limits).
+  // What limited its messages; nullptr if not recorded (MessagePlan::limits).
   const SenderLimits* limits() const { return limits_.get(); }
   // Ids in the order of completion since the last call.
   std::vector<std::uint32_t>& newly_finished() { return newly_finished_; }

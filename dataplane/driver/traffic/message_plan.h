@@ -1,5 +1,5 @@
-// What the applications of a virtual world do: messages that begin at a time or when others have
-// ended, and times of computing between them. Produced by tools/workload (generators, importers),
+// The work of the applications of a virtual world: messages that begin at a time or when others
+// have ended, and computing times between them. Produced by tools/workload (generators, importers),
 // consumed by the driver.
 #pragma once
 
@@ -34,8 +34,8 @@ struct PlannedMessage {
   std::uint32_t collective = 0;   // index into MessagePlan::collectives
   std::uint16_t hint_kind = 0;    // RequestMessage::hint_kind; 0 = no hint
   std::uint16_t hint_degree = 0;  // senders that the destination's port has at the same time
-  bool notify = false;            // somebody waits for its arrival; set by the world
-  bool notify_sender = false;     // somebody waits for its completion; set by the world
+  bool notify = false;            // another message waits for its arrival; set by the world
+  bool notify_sender = false;     // another message waits for its completion; set by the world
   bool relays = false;            // carries on what message `after` brought: both count as one
   bool computes = false;  // no message: host src == dst is busy for `gap`. With a gap of 0, a join
 };
@@ -53,7 +53,7 @@ struct Collective {
   Picos ideal{0};    // max over ports of wire bytes / C, plus base latency; set by the world
 };
 
-// What a host begins to compute from `from` on and before `until` takes `factor` times as long.
+// Computations that a host begins from `from` on and before `until` take `factor` times as long.
 struct SlowComputing {
   std::uint32_t host = 0;
   Picos from{0};
@@ -72,11 +72,11 @@ struct MessagePlan {
   bool limits = false;  // what held back senders is recorded by collective (SenderLimits)
 };
 
-// Sets `notify` and `notify_sender` by what waits for what. Throws std::invalid_argument where a
+// Sets `notify` and `notify_sender` from the dependencies. Throws std::invalid_argument if a
 // message waits for one that its sender neither sends nor receives, or that does not exist.
 void mark_awaited(MessagePlan& plan);
 
-// How long a host is busy with what it begins to compute at `now`.
+// How long a host is busy with a computation that begins at `now`.
 Picos computing_time(const MessagePlan& plan, const PlannedMessage& computing, Picos now);
 
 }  // namespace paceline

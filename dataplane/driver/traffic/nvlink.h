@@ -1,6 +1,6 @@
-// The NVLink of all servers: what the NICs of a server, one GPU each, send to one another goes over
-// it and not over the fabric. A GPU sends one message after the other, in the order in which it is
-// told to. The switch inside a server blocks nobody, and a receiver takes whatever comes.
+// The NVLink of all servers: messages between NICs of a server, one GPU each, use it instead of the
+// fabric. A GPU sends one message after the other, in the order in which it is told to. The switch
+// inside a server never blocks, and a receiver takes whatever comes.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The memory of emulated hosts where packets carry real bytes (captures): every address holds a
-// byte that follows from it and the seed alone, so nothing is stored. What arrives is compared with
-// what belongs there; a difference is a fault, which fails the run.
+// The memory of emulated hosts where packets carry real bytes (captures): the byte at an address
+// follows from the address and the seed alone, so nothing is stored. Arriving bytes are compared
+// with what belongs there; a difference is a fault, which fails the run.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class PlanIndex {
   std::span<const std::uint32_t> own(std::uint32_t host) const {
     return {own_.data() + own_begin_[host], own_begin_[host + 1] - own_begin_[host]};
   }
-  // Those that wait for others.
+  // The messages that wait for others.
   std::span<const Dependant> dependants(std::uint32_t host) const {
     return {dependants_.data() + dependants_begin_[host],
             dependants_begin_[host + 1] - dependants_begin_[host]};

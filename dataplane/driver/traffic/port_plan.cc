@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kCandidates = 16;
 constexpr std::uint32_t kStep = 0x1E37;  // odd: the candidates differ
 
-// How long each directed link is busy with what it carries.
+// How long each directed link is busy with its load.
 class LinkLoads {
  public:
   LinkLoads(const fabric::FabricSpec& spec, const fabric::Topology& topology)

@@ -25,9 +25,9 @@ std::optional<std::uint16_t> port_by(std::uint32_t link, const fabric::FabricSpe
 
 class PortPlan {
  public:
-  // From the connection with the most bytes on: each gets, of a few ports, the one whose busiest
-  // link between switches stays the least busy. Knows the plan's bytes, not when they are sent.
-  // Connections of pooled lanes have no port here.
+  // Starts with the connection that has the most bytes: each gets, of a few ports, the one whose
+  // busiest link between switches stays the least busy. Uses the plan's bytes, not the times at
+  // which they are sent. Connections of pooled lanes have no port here.
   PortPlan(const MessagePlan& plan, const fabric::FabricSpec& spec,
            const fabric::Topology& topology, std::uint64_t seed);
 

@@ -1,5 +1,5 @@
-// Whether a fabric connects those who have something to say: rails without cores do not reach each
-// other, nor do parts of a topology file, and that is wrong only where a message needs it.
+// Whether a fabric connects the hosts that exchange messages. Rails without cores do not reach each
+// other, nor do parts of a topology file; that is an error only if a message needs it.
 #pragma once
 
 #include <string>

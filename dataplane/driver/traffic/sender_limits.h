@@ -1,6 +1,6 @@
 // What held back the senders of a host, by collective: the time that their congestion contexts
-// spent under each cc::Limiter while messages of the collective were under way. Messages that share
-// a context each count the whole of it.
+// spent under each cc::Limiter while messages of the collective were in progress. Messages that
+// share a context each count all of that time.
 #pragma once
 
 #include <array>

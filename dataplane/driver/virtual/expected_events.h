@@ -1,4 +1,4 @@
-// How many events a world will have in a time, before it runs.
+// Estimates how many events a world will have in a time, before it runs.
 #pragma once
 
 #include "dataplane/config/scenario.h"

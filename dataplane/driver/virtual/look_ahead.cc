@@ -38,7 +38,7 @@ void LookAhead::next_batch(Picos now) {
   until_batch_ = kBatch;
   while (passed_ != scouted_ && over_at_[passed_ % kRing] <= now) ++passed_;
   while (scouted_ - passed_ < kAhead && wheel_.scout([&](std::uint32_t actor, Picos until) {
-    if (scouted_ - passed_ == kRing) return;  // a slot fuller than is worth while
+    if (scouted_ - passed_ == kRing) return;  // the slot is too full to be worth it
     over_at_[scouted_++ % kRing] = until;
     Ring& ring = rings_[kinds_[actor]];
     ring[ring.end++].actor = actor;

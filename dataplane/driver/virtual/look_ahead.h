@@ -75,9 +75,8 @@ class LookAhead {
   std::uint32_t until_batch_ = 1;
   std::uint32_t scouted_ = 0;  // of all kinds, modulo 2^32
   std::uint32_t passed_ = 0;
-  std::vector<std::uint8_t> kinds_;  // by actor
-  std::array<Picos, kRing>
-      over_at_{};  // by then an event sought out is over, whatever became of it
+  std::vector<std::uint8_t> kinds_;     // by actor
+  std::array<Picos, kRing> over_at_{};  // by then a scouted event is over in any case
   std::array<Ring, kKinds> rings_{};
 };
 

@@ -318,8 +318,8 @@ void ParallelRun::run_alone(std::uint64_t window, Picos end) {
   }
 }
 
-// The same where there is one part: until `end`, or for so long that somebody should look whether
-// the run is to stop. Returns the time before which everything has happened.
+// The same with one part: until `end`, or until it is time to check whether the run is to stop.
+// Returns the time before which everything has happened.
 Picos ParallelRun::work_single(Picos end, bool& over) {
   WorldPart& own = *parts_[0];
   std::uint64_t budget = kProgressEvents;

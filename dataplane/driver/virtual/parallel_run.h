@@ -62,7 +62,7 @@ class ParallelRun {
     std::function<void(Picos)> sample;
   };
 
-  // Everything must outlive the run. The parts have not begun, and send to nobody yet.
+  // Everything must outlive the run. The parts have not begun, and do not send yet.
   ParallelRun(std::vector<std::unique_ptr<WorldPart>>& parts, const fabric::FabricSpec& spec,
               const fabric::Division& division, Slab<WorldHost>& hosts, const MessagePlan& plan,
               Options options);
@@ -79,7 +79,7 @@ class ParallelRun {
     const std::uint32_t part = division_.part_of_node[host];
     return shares_[part].alone && !parts_[part]->in_shared_event();
   }
-  // A message over NVLink that somebody waits for will arrive; called by its sender's thread.
+  // A message over NVLink for which another one waits will arrive; called by its sender's thread.
   void carry(Picos at, std::uint32_t message);
   const ParallelUse& use() const { return use_; }
 
@@ -102,7 +102,7 @@ class ParallelRun {
     std::uint32_t message = 0;
   };
   struct alignas(128) Share {
-    // Of odd and even windows, by part.
+    // For odd and even windows, by part.
     std::array<std::vector<std::vector<fabric::Crossing>>, 2> away;
     std::array<std::vector<std::vector<Carried>>, 2> nvlink;
     std::size_t parity = 0;  // which of them are being filled

@@ -1,4 +1,4 @@
-// A world under a clock that does not wait for it: what is asked for, and how well time was kept.
+// A world under a clock that does not wait for it: options, and how well time was kept.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace paceline {
 
-// Effect of a stop of the host on the time of the world. `run on` is a plain clock, and the only
-// choice with devices, behind which time goes on. `hold` removes the stop from the world's time:
-// the whole emulated world stops together, so that nothing in it can notice.
+// Effect of a stop of the host on the time of the world. `run_on` is a plain clock, and the only
+// choice with devices, whose time continues. `hold` removes the stop from the world's time: the
+// whole emulated world stops together, so that nothing in it can notice.
 enum class OnStop : std::uint8_t { run_on, hold };
 
 struct RealTimeOptions {
@@ -46,9 +46,9 @@ struct RealTimeReport {
   std::uint64_t stop_count = 0;
   Picos stopped{0};  // by the wall clock, all stops together
   Picos longest_stop{0};
-  Picos late{0};     // the time in which somebody was overdue for longer than the tolerance
+  Picos late{0};     // time in which an actor was overdue for longer than the tolerance
   Picos elapsed{0};  // by the wall clock
-  Picos waited{0};   // of which there was nothing to do
+  Picos waited{0};   // of that time, without anything to do
   std::uint64_t turns = 0;
   Picos stop_threshold{0};
   Picos tolerance{0};

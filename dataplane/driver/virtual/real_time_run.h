@@ -2,11 +2,11 @@
 // virtual time, with `now` read from a clock.
 //
 // Time means two things here. What happens in the fabric (a packet arrives at a switch, a queue
-// sends the next, a link fails) is physics and happens at its own time, however late it is worked
-// off: a wire that was free at t sent at t. What a host does (an engine polls, an application
-// posts) happens at the time at which it is really done, as on a machine: the engine gets the
-// clock's reading, and what it sends starts no earlier. Before a host is polled at `now` everything
-// in the fabric up to `now` has happened, so that it sees what a host would see.
+// sends the next packet, a link fails) is physics: it happens at its own time, even if it is
+// processed late. A wire that was free at t sent at t. What a host does (an engine polls, an
+// application posts) happens when it is really done, as on a machine: the engine gets the clock's
+// reading, and what it sends starts no earlier. Before a host is polled at `now`, everything in the
+// fabric up to `now` has happened, so that the host sees what a real host would see.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ class RealTimeRun {
   End run();
 
   const RealTimeReport& report() const { return report_; }
-  // The world's time: of the last turn, or the duration when that is over.
+  // The world's time: that of the last turn, or the duration once it is over.
   Picos now() const { return now_; }
 
  private:
@@ -50,10 +50,10 @@ class RealTimeRun {
   WorldPart& part_;
   Options options_;
   RealTimeReport report_;
-  Picos origin_{0};      // the clock's reading at the world's time 0
-  Picos held_{0};        // taken out of time at stops
-  Picos now_{0};         // of the world
-  Picos wanted_{0};      // when the next reading is due, of the world: now_, or what was waited for
+  Picos origin_{0};  // the clock's reading at the world's time 0
+  Picos held_{0};    // taken out of time at stops
+  Picos now_{0};     // of the world
+  Picos wanted_{0};  // world's time at which the next reading is due: now_, or the end of a wait
   Picos late_until_{0};  // report_.late counts everything before
 };
 

@@ -118,7 +118,7 @@ std::string VirtualWorld::order_matters() const {
   if (setup_.fabric.ports > 1) return "a host with several ports hangs on several switches";
   if (options_.real_time.clock != nullptr) return "the clock is read by one thread";
   if (!options_.taps.empty()) return "captures are written in the order of time";
-  if (options_.control) return "hosts are changed under way, all at the same time";
+  if (options_.control) return "hosts are changed during the run, all at the same time";
   if (scenario_.probing.enabled) return "hosts that probe are worked off in the order of time";
   if (scenario_.max_hops != 0) return "max_hops counts over the whole fabric";
   if (setup_.fabric.drop_control_ppm != 0) {
@@ -178,7 +178,7 @@ void VirtualWorld::build(std::uint32_t threads) {
   }
 }
 
-// What the engine of a host sends and receives by: its port, or all of them as one.
+// The port of a host's engine: its only port, or all of its ports as one.
 Port& VirtualWorld::port_of(std::uint32_t host, fabric::Network& network) {
   const std::uint32_t ports = setup_.fabric.ports;
   if (ports == 1) return network.host_port(host);

@@ -33,7 +33,7 @@
 
 namespace paceline {
 
-// Shows a link of the fabric to somebody who captures it.
+// Shows a link of the fabric to a capture.
 struct LinkTapping {
   std::uint32_t link = 0;  // of the fabric's spec
   LinkTap* tap = nullptr;  // must outlive the run
@@ -51,8 +51,8 @@ struct WorldOptions {
   // Time series: called every `sample_interval` of virtual time with the world. Changes no result.
   Picos sample_interval = kNever;
   std::function<void(const class VirtualWorld&, Picos)> sample;
-  // Called when the run begins anew, because it ended otherwise than could be foreseen: samples so
-  // far are void. Without it a world that is sampled is worked off event by event.
+  // Called when the run restarts, because it ended otherwise than could be foreseen: samples so far
+  // are void. Without it, a world that is sampled is processed event by event.
   std::function<void()> restart;
   // Called every `control_interval` of virtual time, before anything else happens then; may change
   // the world (VirtualWorld::reconfigure), so that it decides what comes out. One thread.
@@ -118,7 +118,7 @@ class VirtualWorld final : public Connector {
   std::uint32_t hosts() const { return scenario_.fabric.hosts; }
   const transport::Engine& engine(std::uint32_t host) const;
   const MessageApp& app(std::uint32_t host) const;
-  // nullptr: nobody probes.
+  // nullptr: there is no probing.
   const probing::ProbeEnd* probe(std::uint32_t host) const;
   const NvLink& nvlink() const { return nvlink_; }
   std::uint64_t events() const;  // one per event however many parts it touched

@@ -267,7 +267,7 @@ Picos WorldPart::sweep(Picos begin, Picos end) {
   return network_.sweep().end();
 }
 
-// Those behind the one whose turn it is.
+// The hosts that come after the one whose turn it is.
 void WorldPart::prefetch_visits(std::size_t current) const {
   const auto hosts = static_cast<std::uint32_t>(hosts_->size());
   for (unsigned ahead = fabric::FabricSweep::kAhead; ahead != 0; --ahead) {

@@ -45,7 +45,7 @@ struct ProbedPair {
 };
 
 struct ProbeReport {
-  std::vector<ProbedPair> pairs;  // empty: nobody probed
+  std::vector<ProbedPair> pairs;  // empty: there was no probing
   probing::PathCounts totals;
   ProbeQuantiles there_ns;         // of all pairs together
   ProbeQuantiles offset_error_ns;  // of the pairs, without signs

@@ -41,7 +41,8 @@ void check_credits(const FabricState& state, std::string& wrong) {
              on_wire[c]);
       expect(link, c, "sent, and the limit", lane.sent <= lane.limit, lane.sent, lane.limit);
       expect(link, c, "limit, and what was told", lane.limit <= lane.told, lane.limit, lane.told);
-      // Outstanding and free make up the buffer; what is owed makes the sum, and is never much.
+      // Outstanding and free bytes make up the buffer; the owed ones complete the sum, and are
+      // never many.
       const std::uint64_t owed = CreditBook::owed(lane);
       expect(link, c, "free and not told", owed < state.credits->book().update_blocks(), owed,
              state.credits->book().update_blocks());

@@ -1,4 +1,4 @@
-// The state of a fabric, by owner. What is on links and in switches belongs to these classes; none
+// The state of a fabric, by owner. The state of links and switches belongs to these classes; none
 // of them knows another above it. Forwarding moves packets between them.
 #pragma once
 
@@ -26,7 +26,7 @@
 namespace paceline::fabric {
 
 struct FabricState {
-  // All must outlive this.
+  // All arguments must outlive this.
   FabricState(const FabricSpec& of, Topology& paths_of, PacketPool& packets, EventWheel& wheel,
               std::uint32_t first_actor, std::pmr::memory_resource& memory);
 

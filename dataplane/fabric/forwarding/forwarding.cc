@@ -13,8 +13,8 @@ namespace paceline::fabric {
 
 namespace {
 
-// The packet leaves by this link at `start`, and is counted already. Like marks, this goes by the
-// queue as it stood at that time, however late the departure was decided.
+// The packet leaves by this link at `start`, and is counted already. Like marks, the record shows
+// the queue as it stood at that time, however late the departure was decided.
 void record(const Egress& egress, Rate rate, Packet& packet, Picos start) {
   IntHop hop;
   hop.rate_mbps = static_cast<std::uint32_t>(rate.bps / 1'000'000);
@@ -26,7 +26,8 @@ void record(const Egress& egress, Rate rate, Packet& packet, Picos start) {
   packet.path = (packet.path * 5U + (egress.link * 0x9E37'79B1U >> 19)) & 0x1FFFU;
 }
 
-// To the source of the sampled packet, from its destination, for a switch has no address.
+// A notice to the source of the sampled packet. A switch has no address, so it comes from the
+// packet's destination.
 void build_notice(const wire::ParsedPacket& sampled, const NoticeMessage& message, Packet& out) {
   wire::FlowAddressing back;
   back.source_mac = sampled.destination_mac;
@@ -69,8 +70,8 @@ void Forwarding::link_fired(std::uint32_t link_id, Picos now) {
     advance(link, now);
     wire.reschedule(link);
   } else {
-    // While something is in flight, departures can wait for its arrival: they are decided then,
-    // each from the queue as it stood at its own time.
+    // While a packet is in flight, departures can wait for its arrival: they are decided then, each
+    // from the queue as it stood at its own time.
     if (link.head == nullptr) advance(link, now);
     wire.wait_for_first(link);
   }
@@ -137,9 +138,9 @@ void Forwarding::transmit(Link& link, Packet* packet, Picos start) {
   state_.wire.put(link, packet, start, Picos{0});
 }
 
-// By a link that loses, damages, doubles or delays packets, ends in another part of the fabric,
-// passes credits, or records what it carries. A lost packet still takes its time on the wire; it is
-// dropped where it would have arrived.
+// Transmits on a link that loses, damages, doubles or delays packets, ends in another part of the
+// fabric, passes credits, or records what it carries. A lost packet still takes its time on the
+// wire; it is dropped where it would have arrived.
 void Forwarding::transmit_aside(Link& link, Packet* packet, Picos start) {
   const std::uint16_t ingress = packet->ingress;  // a lost packet forgets it
   if ((packet->flags & packet_flag::telemetry) != 0 && link.egress != Link::kNoEgress &&
@@ -221,7 +222,7 @@ void Forwarding::arrive(const Link& link, Packet* packet, Picos now) {
     return;
   }
   if ((link.to & Link::kToSwitch) == 0) {
-    if (packet->route != link.to) [[unlikely]] {  // two hosts back to back, and not for this one
+    if (packet->route != link.to) [[unlikely]] {  // two hosts back to back; it is for another host
       drop(packet, DropReason::no_route);
       return;
     }
@@ -255,8 +256,8 @@ void Forwarding::arrive_notable(const Link& link, Packet* packet, Picos now) {
   }
 }
 
-// By a link with credits. A host takes a packet out of its buffer at once; at a switch it stays
-// there until it leaves, which may be at once, or is dropped.
+// Arrival by a link with credits. A host takes a packet out of its buffer at once. At a switch the
+// packet stays there until it leaves, which may be at once, or is dropped.
 void Forwarding::arrive_granted(const Link& link, Packet* packet, Picos now) {
   if (packet->route == kRouteCredit) {
     credits_arrived(link, packet, now);
@@ -331,7 +332,7 @@ void Forwarding::credits_arrived(const Link& link, Packet* update, Picos now) {
   if (state_.credits->heard(back, traffic_class, limit)) go_on(back, traffic_class, now);
 }
 
-// A class of this link was held back until now.
+// A class of this link that was held back may send again.
 void Forwarding::go_on(Link& link, std::uint8_t traffic_class, Picos now) {
   advance(link, now);  // what leaves at `now` has left
   link.paused = static_cast<std::uint8_t>(link.paused & ~(1U << traffic_class));
@@ -351,9 +352,9 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
   ClassQueue* queue = &egress.queues[packet->traffic_class];
   unsigned class_bit = 1U << packet->traffic_class;
   queues.found_by(egress, *queue, packet);
-  // Looked at before anything that a full queue brings about: what is left is a packet of another
-  // class, and it alone counts in the buffer. A packet that leaves at once finds no queue, except
-  // for one that is paused.
+  // Trimming comes before anything else that a full queue causes: what is left is a packet of
+  // another class, and only that packet counts in the buffer. A packet that leaves at once finds no
+  // queue, unless its class is paused.
   if (queues.above_trim_threshold(*queue) && (out.busy > now || (out.held() & class_bit) != 0) &&
       queues.trim(egress, packet)) [[unlikely]] {
     class_bit = 1U << packet->traffic_class;
@@ -391,7 +392,7 @@ void Forwarding::enqueue(Switch& sw, Link& out, const Link& in, Packet* packet, 
 }
 
 // The packet has joined this queue. If it is sampled there and the queue is too long, or about to
-// be, its source is told: the notice goes on as if it had come by the same link, ahead of data.
+// be, its source is told: the notice continues as if it had come by the same link, ahead of data.
 void Forwarding::notify_if_due(const Egress& egress, const Link& in, const Packet& packet,
                                Picos now) {
   NoticeMessage message;
@@ -409,7 +410,7 @@ void Forwarding::notify_if_due(const Egress& egress, const Link& in, const Packe
   if (notice == nullptr) return;
   build_notice(parsed, message, *notice);
   intake_.prepare(*notice);
-  // The source by the plane that the packet came by.
+  // The source is addressed by the plane by which the packet came.
   const std::uint32_t nics = state_.spec.nics();
   if (notice->route < nics) notice->route += packet.route / nics * nics;
   ++state_.stats.notices;
@@ -467,7 +468,7 @@ void Forwarding::drop(Packet* packet, DropReason reason) {
   state_.pool.free(packet);
 }
 
-// Highest use so far, in steps, so that few packets need a look at the whole switch.
+// Records the highest use so far, in steps, so that few packets need a look at the whole switch.
 void Forwarding::look_at_buffer(Switch& sw, const Link& out, const Link& in, const Packet& packet,
                                 Picos now) {
   if (state_.points != nullptr) notify_if_due(state_.queues[out.egress], in, packet, now);
@@ -483,7 +484,7 @@ void Forwarding::look_at_buffer(Switch& sw, const Link& out, const Link& in, con
 // The counters say that this ingress port and class must pause its upstream.
 void Forwarding::pause_if_due(Switch& sw, std::uint16_t port, std::uint8_t traffic_class,
                               Picos now) {
-  // With credits what lossy classes leave of the threshold does not concern it.
+  // With credits, the rest of the threshold that lossy classes leave does not matter.
   if (state_.credits != nullptr || sw.pauses.told(port, traffic_class)) return;
   advance_switch(sw, now);
   const bool first = !sw.pauses.active();

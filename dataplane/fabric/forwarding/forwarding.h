@@ -1,6 +1,6 @@
 // Moves packets: puts them on links, receives them, queues them in switches and lets them leave.
-// The order of steps is here; the state belongs to the classes of FabricState, which return what
-// they want done.
+// The order of steps is here; the state belongs to the classes of FabricState, which return the
+// actions that they need.
 //
 // Buffer counters that lazy departures have not brought up to date only over-estimate, and every
 // condition on them is monotone (shared_buffer.h): a "no" from stale counters is a "no"; before a
@@ -22,7 +22,7 @@ namespace paceline::fabric {
 
 class Forwarding {
  public:
-  // All must outlive this. Directed link l is actor first_actor + l of the wheel.
+  // All arguments must outlive this. Directed link l is actor first_actor + l of the wheel.
   Forwarding(const FabricSpec& spec, Topology& topology, PacketPool& pool, EventWheel& wheel,
              std::uint32_t first_actor, std::pmr::memory_resource& memory);
 
@@ -34,13 +34,13 @@ class Forwarding {
   void link_fired(std::uint32_t link, Picos now);
   // The first packet in flight on a link arrives. The link's entry in the wheel is the caller's.
   void arrive_first(std::uint32_t link);
-  // A host's packet goes on its uplink at `now`, which is not before link.busy.
+  // A host's packet goes on its uplink at `now`, which must not be before link.busy.
   void inject(Link& link, Packet* packet, Picos now);
-  // The same in two steps, for a caller that knows more of the way than the packet's address says:
-  // it may change Packet::route in between.
+  // The same in two steps, for a caller that knows more about the path than the packet's address
+  // tells: it may change Packet::route in between.
   void prepare(Packet& packet) { intake_.prepare(packet); }
   void inject_prepared(Link& link, Packet* packet, Picos now);
-  // It is lost where it was to be sent: the uplink is down.
+  // The packet is lost at its host: the uplink is down.
   void lose_at_host(const Link& link, Packet* packet, Picos now);
   // As inject() to host `to`, whatever the packet's address, as soon as the wire is free. A packet
   // to a number that is not a host's is dropped on its way.
@@ -52,7 +52,7 @@ class Forwarding {
   void advance(Link& link, Picos now);
   // The same, and puts the link's next event into the wheel.
   void advance_and_reschedule(Link& link, Picos now);
-  // Every departure of the switch up to `now`, port after port.
+  // Decides every departure of the switch up to `now`, port after port.
   void advance_switch(const Switch& sw, Picos now);
 
   // The packet is on no link and in no queue: it is counted as lost, and freed.
@@ -81,8 +81,8 @@ class Forwarding {
   void notify_if_due(const Egress& egress, const Link& in, const Packet& packet, Picos now);
   bool admit(Switch& sw, Egress& egress, Packet* packet, Picos now);
   void refuse(Egress& egress, Packet* packet, DropReason reason, Picos now);
-  // A packet has joined a queue of the switch and there is more to do than usual: switches sample
-  // what joins, or the buffer is as full as never before.
+  // Called when a packet has joined a queue of the switch and there is more to do than usual: the
+  // switch samples such packets, or its buffer is fuller than ever before.
   [[gnu::cold, gnu::noinline]] void look_at_buffer(Switch& sw, const Link& out, const Link& in,
                                                    const Packet& packet, Picos now);
   void pause_if_due(Switch& sw, std::uint16_t port, std::uint8_t traffic_class, Picos now);

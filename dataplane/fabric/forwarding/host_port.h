@@ -40,8 +40,8 @@ class alignas(64) HostPort final : public Port {
   bool takes(Picos now, std::uint8_t traffic_class) const {
     return uplink_.busy <= now + ahead_ && (uplink_.held() >> traffic_class & 1U) == 0;
   }
-  // What becomes of packets that it does not take: they stay the caller's, or the first is lost.
-  // Returns how many.
+  // The fate of packets that it does not take: they stay the caller's, or the first ones are lost.
+  // Returns how many are lost.
   std::size_t lose(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst);
   const Link& uplink() const { return uplink_; }
   Link& uplink() { return uplink_; }

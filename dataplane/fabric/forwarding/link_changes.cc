@@ -21,8 +21,8 @@ void LinkChanges::run(Picos now) {
   while (const LinkAgenda::Item* item = agenda_.take(now)) {
     if (!is_of_pauses(item->event.action)) ++happened_;
     if (item->reroute) {
-      // The state when the notification was sent; a link that failed and came back meanwhile counts
-      // as it is now.
+      // Switches learn the state at the time of the notification: a link that failed and came back
+      // meanwhile counts as up.
       agenda_.learn(item->event.link, state.wire[2 * item->event.link].down != 0);
       reroute = true;
     } else if (item->event.action == LinkAction::forget) {
@@ -175,7 +175,7 @@ void LinkChanges::tell(Link& uplink, bool pause, Picos now) {
   }
 }
 
-// A pause is told again while it lasts: a link that failed meanwhile has forgotten it.
+// A pause is repeated while it lasts: a link that failed meanwhile has forgotten it.
 void LinkChanges::take(Link& uplink, Rate rate, Picos now) {
   constexpr double kMostWaiting = 64'000;  // bytes, about what arrives between two looks
   FabricState& state = forwarding_.state();
@@ -197,7 +197,7 @@ void LinkChanges::take(Link& uplink, Rate rate, Picos now) {
   if (rate.bps == 0) intakes_.erase(at);
 }
 
-// A link that begins in another part: what is on it is lost there, and counted there.
+// The link begins in another part; packets on it are lost, and counted, in that part.
 void LinkChanges::happen_elsewhere(Link& link, LinkAction action) {
   if (action == LinkAction::up) link.down = 0;
   if (action != LinkAction::down || link.down != 0) return;

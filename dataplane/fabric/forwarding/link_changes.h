@@ -1,4 +1,4 @@
-// Links that fail, come back and change while packets are under way. Before anything changes, the
+// Links that fail, come back and change while packets are in flight. Before anything changes, the
 // departures that were due are decided under the old state; the agenda acts after all links at its
 // time, so departures at T precede the event at T however they are decided.
 #pragma once
@@ -22,9 +22,9 @@ class LinkChanges {
       : forwarding_(forwarding), agenda_(spec) {}
 
   void add(std::span<const LinkEvent> events) { agenda_.add(events); }
-  // When run() is due; kNever: no more.
+  // When run() is due; kNever: nothing is left.
   Picos next() const { return agenda_.next(); }
-  // By link of the spec: whether the switches take it for failed.
+  // By link of the spec: whether the switches consider it failed.
   const std::vector<bool>& failed() const { return agenda_.failed(); }
   // Events so far, without the pauses that hosts tell switches.
   std::uint64_t happened() const { return happened_; }
@@ -43,7 +43,7 @@ class LinkChanges {
   void tell(Link& uplink, bool pause, Picos now);
   void take(Link& uplink, Rate rate, Picos now);
 
-  // A host that takes what arrives at a rate of its own.
+  // A host that takes arriving packets at a rate of its own.
   struct Intake {
     std::uint32_t uplink = 0;
     std::uint64_t arrived = 0;  // bytes, when it was looked at last

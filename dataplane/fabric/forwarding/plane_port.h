@@ -1,6 +1,6 @@
-// The emulated port of a host with several (FabricSpec::ports): a host port whose packets go to the
-// port of their destination that the fabric would deliver them to. Packets carry the address of a
-// host, which all its ports share.
+// The emulated port of a host with several ports (FabricSpec::ports): a host port that chooses, for
+// each packet, the port of the destination to which the fabric would deliver it. Packets carry the
+// address of a host, which all its ports share.
 //
 // Ports of the same number with a fabric of their own (a plane): a packet arrives by the port of
 // the number that it left by. Ports in one fabric (FabricSpec::shared_planes, dual-ToR): the fabric
@@ -18,8 +18,8 @@ namespace paceline::fabric {
 
 class PlanePort final : public Port {
  public:
-  // `endpoint`: its number in the fabric. All must outlive this; `failed`: links of the spec that
-  // the switches take for failed.
+  // `endpoint`: its number in the fabric. All arguments must outlive this; `failed`: links of the
+  // spec that the switches consider failed.
   PlanePort(Forwarding& forwarding, HostPort& port, std::uint32_t endpoint,
             const Topology& topology, const std::vector<bool>& failed);
 

@@ -14,7 +14,7 @@ void FabricAhead::prefetch_actor(std::uint32_t actor) const {
 }
 
 namespace {
-// Stand for what there is not: fetching them does no harm, asking first would.
+// Placeholders for missing objects: fetching them does no harm, and checking first would cost more.
 const Packet kNoPacket{};
 const Egress kNoQueue{};
 }  // namespace
@@ -32,7 +32,7 @@ bool FabricAhead::ends_at_a_host(std::uint32_t actor) const {
 std::uint32_t FabricAhead::host_at(std::uint32_t id) const { return state_.wire[id].to; }
 const Packet* FabricAhead::first_on(std::uint32_t id) const { return state_.wire[id].head; }
 
-// Its first packet; the queue from which the link goes on; the switch that it ends at.
+// Its first packet; the queue that feeds the link; the switch at its end.
 void FabricAhead::prefetch_packet(std::uint32_t id) const {
   const Link& link = state_.wire[id];
   prefetch_line(link.head);
@@ -43,8 +43,8 @@ void FabricAhead::prefetch_packet(std::uint32_t id) const {
   if ((link.to & Link::kToSwitch) != 0) state_.switches[link.to & ~Link::kToSwitch].prefetch();
 }
 
-// The packet behind the first, for its time; where the first goes. What waits for the link, if it
-// is to depart then.
+// The packet behind the first, for its time; the destination of the first; and the packets that
+// wait for the link, if it is to send then.
 void FabricAhead::prefetch_next(std::uint32_t id, Found& found) const {
   const Link& link = state_.wire[id];
   prefetch_behind(link, found);
@@ -131,7 +131,7 @@ void FabricAhead::prefetch_uplink(std::uint32_t host) const {
   const Link& link = ports_[host].uplink();
   prefetch_line(&link);
   prefetch_line(&state_.hosts[host]);
-  // Its number without a look at it: it is not near yet.
+  // Computes its number without reading it: the link is not in the cache yet.
   const auto id = static_cast<std::uint32_t>(&link - &state_.wire[0]);
   state_.wire.prefetch_actor(id);
 }

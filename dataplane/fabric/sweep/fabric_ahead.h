@@ -1,8 +1,9 @@
-// Brings near what link_fired(link) will touch; calls for one link some events apart, each reading
-// what the one before has fetched. Changes nothing. The link; its first packet; where that one goes
-// next, a link (prefetch_next) or a host (prefetch_arrival); the queue at that link; who waits in
-// it; what it takes that the first of those leaves before. From the third on, prefetch_departure as
-// well: what leaves after the packet, one more with each call.
+// Prefetches what link_fired(link) will touch. Calls for one link come some events apart, and each
+// reads what the one before has fetched: the link; its first packet; where that one goes next, a
+// link (prefetch_next) or a host (prefetch_arrival); the queue at that link; the packets in it;
+// what the first of them will touch when it leaves. From the third call on, also call
+// prefetch_departure: it prefetches what leaves after the packet, one more with each call. Changes
+// nothing.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ void FabricSweep::prepare() {
   backlogged_nodes_.assign((state_.spec.hosts + state_.switches.size()) / 64 + 1, 0);
   for (const Link& link : state_.wire.all()) {
     const std::uint32_t to = link.to & ~Link::kToSwitch;
-    if (link.leaves()) {  // what is on it arrives elsewhere, and is thrown away here
+    if (link.leaves()) {  // its packets arrive elsewhere; the copies here are dropped
       node_of_[link.id] = state_.spec.hosts + state_.queues[link.egress].switch_index;
     } else if ((link.to & Link::kToSwitch) != 0) {
       node_of_[link.id] = state_.spec.hosts + to;

@@ -1,12 +1,12 @@
-// A window of time, node by node. No link delivers sooner than the window is long, so within it
-// nodes have nothing to say to one another, and each may work off its events on its own: in their
-// order, while its queues, buffer counters and links lie in the first-level cache, and without the
-// event queue, which hears of a link or a host once a window instead of once a packet.
+// A window of time, node by node. The window is not longer than the shortest link delay. So nodes
+// cannot affect one another within it, and each can process its events on its own: in their order,
+// while its queues, buffer counters and links lie in the first-level cache, and without the event
+// queue, which handles a link or a host once per window instead of once per packet.
 //
-// The result is that of link_fired event by event. What a switch does depends on what arrives there
-// and on its own departures alone; both are worked off in the order of (time, link). Departures
-// are lazy as ever, and all of the window are decided before it is over, for the far end may ask
-// for them in the next. A link in the wheel waits for its first packet, as between any two events.
+// The result is that of link_fired event by event. What a switch does depends only on what arrives
+// there and on its own departures; both are processed in the order of (time, link). Departures are
+// lazy as usual, but all of the window are decided before its end, because the far end may need
+// them in the next. A link in the wheel waits for its first packet, as between any two events.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class FabricSweep {
   static std::string obstacle(const FabricSpec& spec);
   void prepare();
   // The node at which packets of a directed link arrive in this part: a host, or a switch, which
-  // come after the hosts. `actor` may be one that is no link: Topology::kNoLink.
+  // come after the hosts. `actor` may be something else than a link: Topology::kNoLink.
   std::uint32_t node_of(std::uint32_t actor) const { return node_of_[actor]; }
   // The link that ends at a host.
   std::uint32_t downlink(std::uint32_t host) const { return downlink_[host]; }
@@ -54,10 +54,10 @@ class FabricSweep {
   // After the last node. When the next packet leaves a queue: no event, but no window may begin
   // later.
   Picos end();
-  // The same after events that link_fired worked off, all before `until`.
+  // The same after events that link_fired processed, all before `until`.
   Picos settle(Picos until);
-  // Brings near what a switch or a host will touch, while `ahead` other nodes come before it; calls
-  // with kAhead, and one less each time, follow one another, each reading what the one before has
+  // Prefetches what a switch or a host will touch, while `ahead` other nodes come before it. Calls
+  // with kAhead, and one less each time, follow one another; each reads what the one before has
   // fetched.
   static constexpr unsigned kAhead = 5;
   void prefetch_switch(std::uint32_t index, std::span<const std::uint32_t> due,

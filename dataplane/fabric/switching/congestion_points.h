@@ -34,7 +34,7 @@ class CongestionPoints {
   bool sample(std::uint32_t egress, std::uint8_t traffic_class, std::uint32_t packet_bytes,
               std::uint64_t queue_bytes, NoticeMessage& out);
 
-  // Replaces those of a port by what `other` has.
+  // Replaces the points of a port by those of `other`.
   void take_over(const CongestionPoints& other, std::uint32_t egress) {
     ports_[egress] = other.ports_[egress];
   }

@@ -19,7 +19,7 @@ CreditFlow::CreditFlow(const FabricSpec& spec, Wire& wire, PauseTimes& pauses, N
 }
 
 void CreditFlow::spend(Link& link, std::uint8_t traffic_class, std::uint32_t bytes) {
-  // A class waits for credits from when the wire would be free for it.
+  // A class waits for credits from the time at which the wire would be free for it.
   if (!book_.spend(link.id, traffic_class, bytes)) stall(link, traffic_class, link.busy);
 }
 
@@ -36,7 +36,7 @@ void CreditFlow::released(Link& back, std::uint8_t traffic_class, std::uint32_t 
 
 // Other packets that could leave at `now` leave behind it.
 void CreditFlow::send(Link& back, std::uint8_t traffic_class, std::uint64_t limit, Picos now) {
-  if (back.down != 0) return;  // told anew when it comes up
+  if (back.down != 0) return;  // told again when it comes up
   ++stats_.credit_updates;
   wire_.put_control(back, {kRouteCredit, traffic_class, kUpdateBytes, 0, limit}, now);
 }

@@ -1,8 +1,8 @@
-// Credit-based flow control on the links of a fabric: what CreditBook counts, put into updates on
-// the wire and classes that wait. A link that takes part has Link::kCredits and Link::kGrants, so
-// that all of this is on the slow path. A class without credits is paused like
-// one that the far end has paused. A departure returns credits at its time, so every departure of
-// such a fabric is an event.
+// Credit-based flow control on the links of a fabric: turns the counts of CreditBook into updates
+// on the wire and into waiting classes. A link that takes part has Link::kCredits and
+// Link::kGrants, so that all of this is on the slow path. A class without credits is paused as if
+// the far end had paused it. A departure returns credits at its time, so every departure in such a
+// fabric is an event.
 #pragma once
 
 #include <cstdint>

@@ -77,7 +77,7 @@ class CreditBook {
   void restart_near(std::uint32_t link, std::uint8_t traffic_class);
   std::uint64_t restart_far(std::uint32_t link, std::uint8_t traffic_class);
 
-  // Far end: free and not told.
+  // Far end: free bytes that the near end was not told of.
   static std::uint64_t owed(const CreditLane& lane) {
     return lane.received + lane.buffer - lane.held - lane.told;
   }

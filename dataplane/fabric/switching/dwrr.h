@@ -1,7 +1,7 @@
 // Deficit weighted round robin between the classes of one egress port (Shreedhar and Varghese,
-// "Efficient fair queuing using deficit round robin", IEEE/ACM ToN 4(3), 1996): in its turn a class
-// may send its quantum and what it left over of earlier ones. State moves with departures only, so
-// departures decided late are decided alike.
+// "Efficient fair queuing using deficit round robin", IEEE/ACM ToN 4(3), 1996). In its turn a class
+// may send its quantum and what it did not use in earlier turns. State changes with departures
+// only, so departures decided late are decided alike.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct Dwrr {
       deficit[current] += quantum[current];
     }
   }
-  // The class has nothing left: what it saved is forfeited.
+  // The class has nothing left: it loses its saved quantum.
   void emptied(std::uint8_t traffic_class) { deficit[traffic_class] = 0; }
 };
 

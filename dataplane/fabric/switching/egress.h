@@ -1,4 +1,4 @@
-// The output side of one switch port: a FIFO per class, and what is counted there.
+// The output side of one switch port: a FIFO per class, and its counters.
 #pragma once
 
 #include <array>

@@ -23,7 +23,7 @@ namespace paceline::fabric {
 
 class EgressQueues {
  public:
-  // All must outlive this. What is marked and trimmed counts in `stats` as well.
+  // All arguments must outlive this. Marked and trimmed packets count in `stats` as well.
   EgressQueues(const FabricSpec& spec, PacketPool& pool, NetworkStats& stats,
                std::pmr::memory_resource& memory);
 
@@ -35,19 +35,19 @@ class EgressQueues {
   const Egress& operator[](std::uint32_t index) const { return egresses_[index]; }
   std::span<const Egress> all() const { return egresses_; }
 
-  // A packet arrives here, for this queue of the port: counts what it finds. Marks it, where the
-  // queue at arrival decides.
+  // A packet arrives for this queue of the port: counts the bytes that it finds there. Marks it, if
+  // the queue at arrival decides.
   void found_by(Egress& egress, const ClassQueue& queue, Packet* packet) {
     (egress.last_hop ? last_hop_depth_ : core_depth_).record(egress.queued_bytes);
     if (mark_at_enqueue_ && queue.bytes > least_kmin_) mark(egress, packet, queue.bytes);
   }
-  // Whether a packet finds so much in its queue that it is cut.
+  // Whether the queue is so long that an arriving packet is trimmed.
   bool above_trim_threshold(const ClassQueue& queue) const { return queue.bytes > trim_above_; }
-  // Cuts off the payload and moves the packet to the class for that. False: there is nothing to cut
-  // off, or the class is not one of data.
+  // Cuts off the payload and moves the packet to the class of trimmed packets. False: it has no
+  // payload, or its class is not a data class.
   bool trim(Egress& egress, Packet* packet);
 
-  // It leaves at once, and was never queued.
+  // The packet leaves at once, without being queued.
   static void pass(Egress& egress, const Packet& packet) {
     ++egress.packets;
     egress.bytes += packet.wire_bytes;
@@ -59,7 +59,7 @@ class EgressQueues {
     queue.push(packet);
   }
 
-  // Strict classes first, the highest of them; what they leave is shared by weight. `eligible`: bit
+  // Strict classes first, the highest of them first; the rest is shared by weight. `eligible`: bit
   // per class that has packets and may send, not 0.
   std::uint8_t choose(std::uint32_t index, unsigned eligible) {
     const unsigned strict = eligible & strict_classes_;
@@ -67,12 +67,13 @@ class EgressQueues {
       return static_cast<std::uint8_t>(std::bit_width(strict) - 1);
     return dwrr_[index].pick(eligible, egresses_[index].queues, quantum_);
   }
-  // The first packet of the class leaves at `at`, marked where the queue that it leaves decides.
+  // The first packet of the class leaves at `at`; it is marked if the queue that it leaves decides
+  // so.
   Packet* pop(Egress& egress, std::uint8_t traffic_class, Picos at) {
     ClassQueue& queue = egress.queues[traffic_class];
     egress.integrate(at);
     Packet* packet = queue.pop();
-    if (queue.head != nullptr) {  // the next to go: it may have waited for long
+    if (queue.head != nullptr) {  // the next packet may have waited for long
       __builtin_prefetch(queue.head);
       __builtin_prefetch(&queue.head->header);
     }
@@ -81,17 +82,18 @@ class EgressQueues {
     if (queue.bytes > least_kmin_ && !mark_at_enqueue_) mark(egress, packet, queue.bytes);
     return packet;
   }
-  // The class has nothing left: what it saved of its turn is forfeited.
+  // The class has nothing left: it loses the rest of its turn.
   void emptied(std::uint32_t index, std::uint8_t traffic_class) {
     if (!dwrr_.empty()) [[unlikely]]
       dwrr_[index].emptied(traffic_class);
   }
   // Below it the port does not mark.
   std::uint64_t kmin(std::uint32_t index) const { return curves_[egresses_[index].curve].kmin; }
-  // What leaves the queue is marked by its curve with thresholds times `factor`, or not at all (0),
-  // from now on.
+  // From now on, packets that leave the queue are marked by its curve with thresholds times
+  // `factor`, or not at all (0).
   void set_marking(std::uint32_t index, double factor);
-  // The first packet of the class is lost; nullptr: none is queued. The caller has integrated.
+  // The first packet of the class is lost; nullptr: none is queued. The caller has integrated
+  // before.
   static Packet* lose(Egress& egress, std::uint8_t traffic_class);
 
   EgressStats stats(std::uint32_t index) const;
@@ -99,7 +101,7 @@ class EgressQueues {
   const Histogram& core_depth() const { return core_depth_; }
   std::uint64_t last_hop_max_bytes() const;
 
-  // Replaces queues by those that `other` has; adds what other queues were found to hold.
+  // Replaces queues by those of `other`; adds what arriving packets found in other queues.
   void take_over(const EgressQueues& other, std::uint32_t index);
   void gather(const EgressQueues& other);
 
@@ -122,8 +124,8 @@ class EgressQueues {
   std::pmr::vector<Egress> egresses_;
   // The least kmin of all curves in use; ~0 if marking is off.
   std::uint64_t least_kmin_ = ~std::uint64_t{0};
-  // The first is that of rates without their own; no_marks_ marks nothing; those of changed
-  // thresholds are behind it.
+  // The first curve is for rates without their own; no_marks_ marks nothing; curves with changed
+  // thresholds follow.
   std::vector<Curve> curves_;
   std::uint8_t no_marks_ = 0;
   std::uint64_t trim_above_;  // ~0 where nothing is trimmed

@@ -1,4 +1,4 @@
-// Which of several links a switch sends a packet by.
+// Chooses which of several links a switch sends a packet by.
 #pragma once
 
 #include <cstdint>

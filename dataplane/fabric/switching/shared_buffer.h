@@ -46,7 +46,7 @@ class SharedBuffer {
 
   bool lossless(std::uint8_t traffic_class) const { return (lossless_ >> traffic_class & 1U) != 0; }
 
-  // Where a packet of a lossless class goes.
+  // Where to count a packet of a lossless class.
   Place place_lossless(std::uint16_t port, std::uint8_t traffic_class, std::uint32_t size) const {
     const Counter& counter = at(port, traffic_class);
     const std::uint64_t after = std::uint64_t{counter.bytes} + size;

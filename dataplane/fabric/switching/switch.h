@@ -29,7 +29,7 @@ struct alignas(64) Switch {
         port_links(std::move(links)) {}
 
   SharedBuffer buffer;
-  // From so much in the buffer on, whoever queues a packet looks closer: use_step_bytes, or 0 where
+  // From this buffer use on, queueing a packet needs a closer look: use_step_bytes, or 0 where
   // every packet may be sampled.
   std::uint64_t look_from_bytes = kBufferUseStep;
   std::vector<std::uint64_t> backlogged;  // bit per port with queued packets

@@ -41,8 +41,8 @@ Division divide(const FabricSpec& spec, std::uint32_t parts) {
   out.parts = std::max<std::uint32_t>(1, std::min(parts, edges));
   if (out.parts == 1) return out;
 
-  // By hosts: the part that the middle one of a switch's hosts falls into, were all in a row; but
-  // one switch at least for each part.
+  // By hosts: with all hosts in a row, a switch goes to the part into which the middle one of its
+  // hosts falls; but each part gets at least one switch.
   std::vector<std::uint32_t> part_of(spec.switches, kNone);
   std::vector<std::uint64_t> load(out.parts);  // links of its switches
   const auto take = [&](std::uint32_t sw, std::uint32_t part) {

@@ -170,7 +170,7 @@ class Checker {
     require(spec_.credit.update_bytes <= spec_.buffer_bytes,
             "credits: updates every " + std::to_string(spec_.credit.update_bytes) +
                 " B: more than the switch buffer");
-    // A copy would take credits that nobody gave.
+    // A copy would take credits that were never given.
     bool copies = false;
     for (const LinkSpec& link : spec_.links) copies = copies || link.duplicate > 0;
     for (const LinkEvent& event : spec_.events) {

@@ -72,7 +72,7 @@ struct CreditSpec {
   bool enabled = false;  // not with PfcSpec::enabled
   // Per directed link and class, in whole blocks of 64 bytes; 0: see credit_buffer_of.
   std::uint64_t buffer_bytes = 0;
-  // The sender hears of free room once so much has become free; 0: half of the largest packet.
+  // The sender is told of free room once this much has become free; 0: half of the largest packet.
   std::uint64_t update_bytes = 0;
 };
 inline constexpr std::uint32_t kCreditBlock = 64;
@@ -81,8 +81,8 @@ constexpr std::uint32_t credit_blocks(std::uint32_t bytes) {
 }
 
 // Packet trimming (NDP, SIGCOMM'17; Ultra Ethernet 1.0): a packet with payload that finds more than
-// threshold_bytes in the egress queue of its class loses the payload and goes on in `to_class`,
-// which is ahead of data; where that has no room it is dropped. Packets of `to_class` are never
+// threshold_bytes in the egress queue of its class loses the payload and continues in `to_class`,
+// which is ahead of data; if there is no room there, it is dropped. Packets of `to_class` are never
 // trimmed.
 struct TrimSpec {
   bool enabled = false;
@@ -103,7 +103,7 @@ struct NoticeSpec {
 struct FabricSpec {
   std::uint32_t hosts = 0;  // endpoints of one link each: host p * nics() + n is port p of NIC n
   std::uint32_t ports = 1;  // of a NIC
-  // They are in one fabric, which spreads what a NIC receives over its ports; else each has a
+  // The ports are in one fabric, which spreads what a NIC receives over its ports; else each has a
   // fabric of its own.
   bool shared_planes = false;
   std::uint32_t switches = 0;
@@ -128,11 +128,11 @@ struct FabricSpec {
 
   std::vector<LinkEvent> events;  // any order; those at one time happen in the order given
   bool changeable = false;        // more are given while it runs: Network::change
-  // What a host sends by a link that is down is lost, as on hardware, so that senders give up in
-  // time; else it waits for the link.
+  // Packets that a host sends by a link that is down are lost, as on hardware, so that senders give
+  // up in time; else they wait for the link.
   bool hosts_lose_when_down = false;
-  // After a link failed or came back, switches go on sending as before for this long; then next
-  // hops are computed anew.
+  // After a link failed or came back, switches forward as before for this long; then next hops are
+  // computed again.
   Picos reroute_delay = picos_from_micros(100);
   // Packets that wait for a failed link, or are sent to it before the switch knows of the failure:
   // dropped, or kept in the queue until the link is back.
@@ -146,8 +146,8 @@ struct FabricSpec {
 
   std::uint64_t seed = 1;
   std::uint32_t subnet_base = 0x0A00'0000;  // host h has the IPv4 address subnet_base + h + 1
-  // ... and, if anybody asks, an IPv6 address: these 64 bits, 32 of zero, and the IPv4 address. A
-  // local prefix (RFC 4193).
+  // ... and an IPv6 address: these 64 bits, 32 of zero, and the IPv4 address. A local prefix (RFC
+  // 4193).
   std::uint64_t prefix_v6 = 0xFD00'0000'0000'0000;
   std::uint16_t mtu_bytes = 4096;  // PortInfo of every host port
   std::uint16_t payload_room = 0;  // > 0: packets carry payload buffers of this size
@@ -158,11 +158,12 @@ struct FabricSpec {
   bool telemetry = false;
 
   // The transmit ring of a host's port: a packet is taken while its wire is busy for no longer than
-  // this, and follows without a gap. 0: only when the wire is free, for whoever is polled in time.
+  // this, and follows without a gap. 0: only when the wire is free, for hosts that are polled in
+  // time.
   Picos transmit_ahead{0};
 
-  // Put every departure into the event queue instead of deciding it when somebody looks. Slower;
-  // the results are the same, and a test holds that.
+  // Puts every departure into the event queue instead of deciding it when its result is needed.
+  // Slower; the results are the same, and a test checks that.
   bool exact_departures = false;
   std::uint32_t initial_packets = 4096;  // the pool grows beyond
 
@@ -172,7 +173,8 @@ struct FabricSpec {
 // Every reason why the spec cannot be built (empty: it can): numbers out of range, hosts without or
 // with several links. Never aborts.
 std::vector<std::string> check_buildable(const FabricSpec& spec);
-// The same, and whether hosts cannot reach each other, with which a network can still be built.
+// The same, and whether some hosts cannot reach each other, with which a network can still be
+// built.
 std::vector<std::string> check(const FabricSpec& spec);
 
 // For each host the first host that is connected to it: two hosts reach each other, if all links
@@ -190,11 +192,11 @@ std::uint64_t headroom_of(const FabricSpec& spec, const LinkSpec& link);
 
 // Wire bytes of the largest packet.
 std::uint32_t largest_packet(const FabricSpec& spec);
-// Bytes that the receiver of this link has room for, per lossless class, when credits rule: as
-// given, or enough for a lone sender at line rate: what the link carries in a round trip (a
-// sixteenth more, for packets of a kilobyte and above fill their last block so), what updates lag
-// behind, three of the largest packets (one being sent, one that asks for credits, one on the wire
-// that an update waits for) and what a NIC takes ahead.
+// Bytes that the receiver of this link has room for, per lossless class, with credits: as given, or
+// enough for a lone sender at line rate. That is what the link carries in a round trip (a sixteenth
+// more, because packets of a kilobyte and above fill their last block only partly), the lag of
+// updates, three of the largest packets (one being sent, one that asks for credits, one on the wire
+// that an update waits for), and what a NIC takes ahead.
 std::uint64_t credit_buffer_of(const FabricSpec& spec, const LinkSpec& link);
 // Whole blocks, as given or half of the largest packet.
 std::uint64_t credit_update_of(const FabricSpec& spec);

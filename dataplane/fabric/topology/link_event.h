@@ -8,8 +8,8 @@
 namespace paceline::fabric {
 
 enum class LinkAction : std::uint8_t {
-  down,     // what is on the wire is lost, the packet being sent included; see FabricSpec
-  up,       // empty wire, nobody paused
+  down,     // packets on the wire are lost, with the one being sent; see FabricSpec
+  up,       // empty wire, no pauses
   rate,     // of packets that start from now on; the packet being sent ends as it began
   delay,    // likewise; a packet never overtakes another by a shorter delay, it follows 1 ps behind
   loss,     // probability from now on
@@ -20,13 +20,13 @@ enum class LinkAction : std::uint8_t {
   mark_on,    // it marks again, by the curve of FabricSpec::ecn
   mark_at,    // likewise, with `factor` times its thresholds
   reclass,    // the host at its beginning sends data in `traffic_class`; kTrafficClasses: as it is
-  // The host at its beginning tells the switch to pause, or to go on.
+  // The host at its beginning tells the switch to pause, or to continue.
   pause,
   resume,
-  // Again and again: that host takes what arrives at `rate`, and tells the switch to pause while
-  // too much of it waits; 0: as fast as it comes, from now on.
+  // Repeated: that host takes arriving packets at `rate`, and tells the switch to pause while too
+  // much waits; 0: as fast as they come, from now on.
   take,
-  // What was planned for the link before this does not happen any more.
+  // Cancels what was planned for the link before this.
   forget,
 };
 
@@ -44,9 +44,9 @@ struct LinkEvent {
   std::uint8_t directions = kBothDirections;
   std::uint8_t traffic_class = kTrafficClasses;  // LinkAction::reclass
   double factor = 1;                             // LinkAction::mark_at
-  // LinkAction::loss: the link's draws begin anew from this; 0: they go on.
+  // LinkAction::loss: the link's random draws restart from this seed; 0: they continue.
   std::uint64_t seed = 0;
-  // Again and again, so far apart, before `until`; 0: once.
+  // Repeats at this interval, before `until`; 0: once.
   Picos every{0};
   Picos until = kNever;
 };

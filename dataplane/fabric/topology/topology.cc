@@ -40,7 +40,7 @@ void Topology::reroute(const FabricSpec& spec, const std::vector<bool>& down) {
 }
 
 void Topology::build_tables(const FabricSpec& spec, const std::vector<bool>& down) {
-  // Adjacency of switches: the directed links that leave each, in the order of their numbers.
+  // The directed links that leave each switch, in the order of their numbers.
   std::vector<std::vector<std::uint32_t>> leaving(switches_);
   for (std::uint32_t link = 0; link < far_switch_.size(); ++link) {
     if (!down.empty() && down[link / 2]) continue;
@@ -51,7 +51,7 @@ void Topology::build_tables(const FabricSpec& spec, const std::vector<bool>& dow
     }
   }
 
-  // Ranks of the switches that have hosts.
+  // Numbers of the switches that have hosts, among these switches.
   std::vector<std::uint32_t> edge_of(switches_, kNoLink);
   std::vector<std::uint32_t> edges;
   for (HostPlace& place : hosts_) {

@@ -21,8 +21,8 @@ class Topology {
  public:
   static constexpr std::uint32_t kNoLink = 0xFFFF'FFFF;
 
-  // The node numbers and links of `spec` must be in range and every host must have one link; what
-  // else check() reports may be wrong (unreachable pairs stay unreachable).
+  // The node numbers and links of `spec` must be in range and every host must have one link. Other
+  // errors of check() are allowed (unreachable pairs stay unreachable).
   explicit Topology(const FabricSpec& spec);
 
   // The directed links by which a packet for `host` may leave `switch_index` (0-based among
@@ -54,7 +54,7 @@ class Topology {
     return member(hop, static_cast<std::uint32_t>((mix * hop.count) >> 32));
   }
 
-  // The one that the hash picks; kNoLink when there is no path.
+  // The link that the hash picks; kNoLink when there is no path.
   std::uint32_t next_link(std::uint32_t switch_index, std::uint32_t host,
                           std::uint32_t entropy) const {
     const NextHop hop = next_hop(switch_index, host);
@@ -64,8 +64,8 @@ class Topology {
     return hashed(switch_index, hop, entropy);
   }
 
-  // Computes next hops anew without the links (index into spec.links) that are down. Links of hosts
-  // stay: who sends to a host whose link is down loses it there.
+  // Computes next hops again without the links (index into spec.links) that are down. Links of
+  // hosts stay: packets to a host whose link is down are lost there.
   void reroute(const FabricSpec& spec, const std::vector<bool>& down);
 
   bool reachable(std::uint32_t from_host, std::uint32_t to_host) const;

@@ -1,5 +1,5 @@
-// A packet on its way from one part of a fabric to another: a copy, for packets stay in the pool of
-// their part.
+// A packet on its way from one part of a fabric to another: a copy, because packets stay in the
+// pool of their part.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace paceline::fabric {
 
 struct Crossing {
-  // The tail is copied by whoever finds it in use, and not written otherwise.
+  // The code that finds the tail in use copies it; otherwise it is not written.
   Crossing(const Packet& of, std::uint32_t on) : packet(of), link(on) {}
 
   Packet packet;                                 // its time: when it arrives

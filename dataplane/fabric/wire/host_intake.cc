@@ -31,8 +31,8 @@ std::uint64_t load64(const Packet& packet, std::size_t at) {
   return std::uint64_t{load32(packet, at)} << 32 | load32(packet, at + 4);
 }
 
-// All that tells flows apart, whatever the protocol: addresses and ports of IPv4 and IPv6, MAC
-// addresses of anything else. Not what changes from packet to packet of a flow.
+// Everything that distinguishes flows, whatever the protocol: addresses and ports of IPv4 and IPv6,
+// MAC addresses of anything else. Not what changes from packet to packet of a flow.
 std::uint32_t flow_hash(const Packet& packet) {
   constexpr std::size_t kEthernet = 14;
   std::uint64_t hash = 0;

@@ -21,10 +21,10 @@ class HostIntake {
   // Must outlive this.
   explicit HostIntake(const FabricSpec& spec);
 
-  // By the packet's own addresses. Control packets are lost here, with
-  // FabricSpec::drop_control_ppm: their route is kRouteLost.
+  // Uses the packet's own addresses. With FabricSpec::drop_control_ppm, control packets are lost
+  // here: their route is kRouteLost.
   void prepare(Packet& packet);
-  // To host `to`, for any protocol. A packet to a number that is not a host's has no destination.
+  // For host `to`, with any protocol. A packet to a number that is not a host's has no destination.
   void prepare_for(Packet& packet, std::uint8_t traffic_class, std::uint32_t to);
 
  private:

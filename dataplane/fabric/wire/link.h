@@ -1,6 +1,6 @@
-// A directed link: the wire and what is on it. One cache line, because every hop touches it; what
-// only some links need is elsewhere: odd rates in LinkRate, losses in Impairments, pauses in
-// PauseTimes.
+// A directed link: the wire and the packets on it. One cache line, because every hop touches it;
+// what only some links need is elsewhere: unusual rates in LinkRate, losses in Impairments, pauses
+// in PauseTimes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Link events in the order of their times, each failure and return followed by the switches'
-// learning of it, and what the switches have learned.
+// Link events in the order of their times. Each failure and return is followed by the moment when
+// the switches learn of it. Also holds what the switches have learned.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class LinkAgenda {
 
   explicit LinkAgenda(const FabricSpec& spec);
 
-  // More of them, behind those at the same time.
+  // Adds events, behind those at the same time.
   void add(std::span<const LinkEvent> events);
 
   // When something is due; kNever: nothing is left.
@@ -33,7 +33,7 @@ class LinkAgenda {
   // The next event due at `now` that was not taken yet, until the next call; nullptr: none. One
   // that repeats itself comes again behind those at its next time.
   const Item* take(Picos now);
-  // What was added for the link of `item` before it, and is not over, does not come. The switches
+  // Cancels events that were added for the link of `item` before it and are not over. The switches
   // still learn of what has happened.
   void forget_before(const Item& item);
 

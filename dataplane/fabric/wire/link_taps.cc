@@ -18,7 +18,7 @@ bool LinkTaps::remove(std::uint32_t link) {
 
 void LinkTaps::show(std::uint32_t link, const Packet& packet, Picos now) {
   taps_[link / 2]->show(now, (link & 1U) == 0, packet);
-  // Whatever else is dropped meanwhile is another packet; it may be shown to another tap.
+  // Any other packet dropped meanwhile may be shown to another tap.
   shown_ = &packet;
   reason_ = nullptr;
 }

@@ -1,5 +1,5 @@
 // Which links are captured. A packet is shown when it arrives, before the far end changes it:
-// arrivals happen in the order of time over the whole fabric, departures are decided lazily.
+// arrivals happen in the order of time over the whole fabric, but departures are decided lazily.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,10 @@ class LinkTaps {
  public:
   explicit LinkTaps(std::size_t links) : taps_(links) {}
 
-  // Sets the tap of a link. Throws std::invalid_argument if there is no such link, or it has a tap.
+  // Sets the tap of a link. Throws std::invalid_argument if there is no such link, or if it has a
+  // tap.
   void add(std::uint32_t link, LinkTap& tap);
-  // False: there was none.
+  // False: the link had no tap.
   bool remove(std::uint32_t link);
 
   // The rest is for tapped directed links only. show() shows a packet that arrives; dropped()

@@ -1,7 +1,7 @@
 // The edge of one part of a fabric (docs/architecture.md, "Parallel virtual time"). A link that
-// leaves its part works as any other: what is on it lies in its list until the time of arrival, so
-// its events and its losses are those of an undivided fabric. A copy of each packet goes to the
-// part where the link ends, into the list of its link of the same number, and that one arrives.
+// leaves its part works like any other: its packets stay in its list until the time of arrival, so
+// its events and losses are those of an undivided fabric. A copy of each packet goes to the part
+// where the link ends, into the list of its link of the same number; that copy arrives.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ class PartBoundary {
 
   // Lists that take packets to other parts from now on, one for each part.
   void send_to(std::span<std::vector<Crossing>> lists) { away_ = lists; }
-  // Both for a link that leaves. recall() removes what it has sent and no part has taken in.
+  // Both are for a link that leaves. recall() removes packets that it has sent and no part has
+  // taken in.
   void send(std::uint32_t link, const Packet& packet);
   void recall(std::uint32_t link);
   // When the first packet arrives that was sent since the last call; kNever when none was.

@@ -31,7 +31,7 @@ class PauseTimes {
     links_[link].sum += span;
     return span;
   }
-  // Counts what is in force up to `now`; it goes on.
+  // Counts the pauses in force up to `now`; they continue.
   Picos settle(std::uint32_t link, unsigned held, Picos now) {
     const Picos span = end_all(link, held, now);
     for (unsigned bits = held; bits != 0; bits &= bits - 1) {

@@ -13,7 +13,7 @@ namespace paceline::fabric {
 enum class DropReason : std::uint8_t {
   buffer_full = 0,     // lossy class: above the dynamic threshold of its egress queue
   headroom_exhausted,  // lossless class: neither shared buffer nor headroom left
-  no_route,            // destination is no host of the fabric, or cannot be reached
+  no_route,            // destination is not a host of the fabric, or is unreachable
   link_loss,           // LinkSpec::loss
   control_loss,        // FabricSpec::drop_control_ppm
   link_down,           // on the wire when the link failed, or on its way to a failed link
@@ -30,7 +30,7 @@ struct NetworkStats {
   std::uint64_t delivered_bytes = 0;
   std::uint64_t marked_packets = 0;
   std::uint64_t notices = 0;          // sent by switches, part of injected_packets
-  std::uint64_t trimmed_packets = 0;  // lost their payload, and went on
+  std::uint64_t trimmed_packets = 0;  // lost their payload, and continued
   std::uint64_t trimmed_bytes = 0;    // cut off them, on the wire
   std::uint64_t corrupted_packets = 0;
   std::uint64_t duplicated_packets = 0;  // copies put on a wire; each is delivered or dropped, too

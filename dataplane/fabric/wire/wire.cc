@@ -49,8 +49,8 @@ void Wire::put_control(Link& link, const ControlFrame& frame, Picos now) {
   if (link.backlog != 0) reschedule(link);
 }
 
-// Something is in flight. By arrival, a picosecond apart at least; what is not late on purpose
-// keeps its order on a link that does not reorder.
+// A packet is in flight. Inserts by arrival, at least a picosecond apart; packets that are not
+// delayed on purpose keep their order on a link that does not reorder.
 void Wire::insert(Link& link, Packet* packet) {
   if ((link.impaired & Link::kReorders) == 0 || packet->time > link.tail->time) {
     packet->time = later(packet->time, link.tail->time + Picos{1});

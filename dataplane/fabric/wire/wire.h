@@ -65,8 +65,8 @@ class Wire {
     }
     link.tail = packet;
   }
-  // Starts when the wire is free, before anything queued; as nothing can overtake it, it joins what
-  // is in flight right now. Before the time of the event in progress is too late: late_frames().
+  // Starts when the wire is free, before anything queued. Nothing can overtake it, so it joins the
+  // packets in flight at once. Before the time of the current event is too late: late_frames().
   void put_control(Link& link, const ControlFrame& frame, Picos now);
   // A copy of what another part has sent, which arrives at its time.
   void take_in(Link& link, const Packet& copy);
@@ -78,7 +78,7 @@ class Wire {
     link.head_time = link.head == nullptr ? kNever : link.head->time;
     return packet;
   }
-  // All that is in flight, linked by `next`: none of it arrives.
+  // All packets in flight, linked by `next`: none of them arrives.
   Packet* take_all(Link& link);
 
   // Departures are events of their own.
@@ -105,7 +105,7 @@ class Wire {
   void set_now(Picos now) { now_ = now; }
   std::uint64_t late_frames() const { return late_frames_; }
 
-  // Replaces what is on a link that `other` owns by what `other` has.
+  // Replaces the content of a link that `other` owns by that of `other`.
   void take_over(const Wire& other, std::uint32_t link);
   void gather(const Wire& other);
 

@@ -23,13 +23,13 @@ class LinkTap {
   LinkTap& operator=(const LinkTap&) = delete;
   virtual ~LinkTap() = default;
 
-  // The packet's last bit arrives at the far end of the link, would have arrived (lost), or the
+  // The packet's last bit arrives at the far end of the link, or would have arrived (lost), or the
   // packet is dropped before it was sent. `forward`: from the first end of the link to the second.
-  // Times never go back. Called before anybody at the far end touches the packet; what becomes of
-  // it, settle() says next. A pause frame of the link (packet_flag::pfc) has no header bytes:
-  // traffic_class is what it is about, entropy 1 for pause and 0 for resume.
+  // Times never go back. Called before the far end touches the packet; settle() follows and tells
+  // its fate. A pause frame of the link (packet_flag::pfc) has no header bytes: traffic_class is
+  // the paused class, entropy 1 means pause and 0 resume.
   virtual void show(Picos now, bool forward, const Packet& packet) = 0;
-  // `reason`: of a drop, a word; else "". Follows each show().
+  // `reason`: a word for a drop, else "". Follows each show().
   virtual void settle(Fate fate, const char* reason) = 0;
 };
 

@@ -53,7 +53,7 @@ std::uint32_t CaptureReader::load32(std::size_t at) const {
   return big_endian_ ? first << 16 | second : second << 16 | first;
 }
 
-// Appends to buffer_, a piece at a time: what the file does not have is never allocated.
+// Appends to buffer_, piece by piece: a claimed length beyond the file's end is never allocated.
 bool CaptureReader::read(std::size_t bytes, bool& partly) {
   constexpr std::size_t kPiece = 64 << 10;
   const std::size_t before = buffer_.size();
@@ -73,11 +73,11 @@ bool CaptureReader::read(std::size_t bytes, bool& partly) {
   return got == bytes;
 }
 
-// Which format, by the first four bytes.
+// Determines the format from the first four bytes.
 bool CaptureReader::begin() {
   bool partly = false;
   buffer_.clear();
-  if (!read(4, partly)) return fail(0, "no capture: the file is shorter than four bytes");
+  if (!read(4, partly)) return fail(0, "not a capture file: it is shorter than four bytes");
   const std::uint32_t magic = load32(0);
   if (magic == kSectionBlock) {
     format_ = Format::pcapng;
@@ -86,7 +86,7 @@ bool CaptureReader::begin() {
   if (swapped(magic) == kPcapMicros || swapped(magic) == kPcapNanos) {
     big_endian_ = true;
   } else if (magic != kPcapMicros && magic != kPcapNanos) {
-    return fail(0, "no capture: begins neither like pcap nor like pcapng");
+    return fail(0, "not a capture file: it begins neither like pcap nor like pcapng");
   }
   if (!read(kPcapHeaderBytes - 4, partly)) return fail(offset_, "ends inside the header of a pcap");
   // The upper bits say whether frames end with a check sequence, and how long it is.

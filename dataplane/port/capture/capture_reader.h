@@ -1,6 +1,6 @@
-// Reads capture files frame by frame: classic pcap (libpcap's pcap-savefile(5)) and pcapng (IETF
+// Reads capture files frame by frame: classic pcap (pcap-savefile(5) of libpcap) and pcapng (IETF
 // draft-ietf-opsawg-pcapng, sections 3 and 4), either byte order, microseconds or finer. Nothing in
-// a file is trusted: what is wrong is said with its offset, and memory is bounded whatever a length
+// a file is trusted: errors are reported with their offset, and memory is bounded whatever a length
 // claims.
 #pragma once
 
@@ -33,7 +33,7 @@ class CaptureReader {
 
   // The next frame of an Ethernet interface. False: no more, or error().
   bool next(FrameRead& frame);
-  // Empty: all is well so far. Else "byte N: ", and what is wrong.
+  // Empty if all is well so far. Else "byte N: " and what is wrong.
   const std::string& error() const { return error_; }
   std::uint64_t frames() const { return frames_; }
 
@@ -54,7 +54,7 @@ class CaptureReader {
   bool take_interface();
   bool take_packet(FrameRead& frame, bool simple);
   bool stamp(const Interface& interface, std::uint64_t ticks, Nanos& at);
-  // False at the end of the file; `partly` when it came within.
+  // False at the end of the file; `partly`: the end came within the bytes.
   bool read(std::size_t bytes, bool& partly);
   bool fail(std::uint64_t offset, const std::string& what);
   std::uint16_t load16(std::size_t at) const;
@@ -67,7 +67,7 @@ class CaptureReader {
   std::uint64_t offset_ = 0;  // of what comes next in the stream
   std::uint64_t start_ = 0;   // of buffer_
   std::uint64_t frames_ = 0;
-  std::vector<std::byte> buffer_;  // the header, record or block at hand
+  std::vector<std::byte> buffer_;  // the current header, record or block
   std::vector<Interface> interfaces_;
 };
 

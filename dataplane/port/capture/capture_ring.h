@@ -1,7 +1,7 @@
 // A ring in shared memory through which the thread that owns a port shows its frames to another
-// process, without waiting for it: what the memory looks like. Two pieces, so that nobody can write
-// what the other relies on:
-// - the ring, written by the port's thread alone (whoever hands it out seals it): a header, then
+// process, without waiting for it. This file describes the memory. It has two pieces, so that no
+// side can write what the other relies on:
+// - the ring, written only by the port's thread (its maker seals it): a header, then
 //   records, each of a multiple of 32 bytes, that wrap around at the end;
 // - the reader's page: how far it has read. The writer looks at it when the ring seems full and
 //   believes only what can be.
@@ -39,8 +39,8 @@ struct CaptureRingHeader {
   std::int64_t begin_picos = 0;                       // when the capture began
   alignas(64) std::atomic<std::uint64_t> written{0};  // bytes of records since the begin
   std::atomic<std::uint64_t> frames{0};               // that crossed, shown or not
-  std::atomic<std::uint64_t> missed{0};               // of these, not shown
-  // Words for why a frame was dropped. One that a record refers to does not change any more.
+  std::atomic<std::uint64_t> missed{0};               // frames among these that were not shown
+  // Words for why a frame was dropped. A word that a record refers to does not change any more.
   alignas(64) std::array<std::array<char, kCaptureReasonBytes>, kCaptureReasons> reasons{};
 };
 static_assert(sizeof(CaptureRingHeader) <= kCaptureRecordsAt);
@@ -51,7 +51,8 @@ struct CaptureReaderPage {
 };
 
 // Facts about a frame in its record, beside packet_flag.
-inline constexpr std::uint8_t kCaptureWithoutIcrc = 1U << 7;  // the last four bytes are for it
+// The last four bytes are reserved for it.
+inline constexpr std::uint8_t kCaptureWithoutIcrc = 1U << 7;
 
 struct CaptureRecord {
   std::uint32_t bytes = 0;     // of the record, this head included

@@ -1,5 +1,5 @@
-// The reader's side of a capture ring (capture_ring.h), in another process than the writer. What
-// the ring says is copied once and checked; a ring that makes no sense ends the reading.
+// The reader's side of a capture ring (capture_ring.h), in another process than the writer. The
+// ring's fields are copied once and checked; a ring that makes no sense ends the reading.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace paceline {
 
 class CaptureRingReader {
  public:
-  // Both outlive this. What is wrong with it, empty: nothing.
+  // Both arguments must outlive this. Returns what is wrong, or an empty text.
   std::string open(std::span<const std::byte> ring, CaptureReaderPage& page);
 
-  // The next frame, good until the call after; false: none is there, or error(). Its time counts
-  // from epoch_unix_ns(). The ICRC that the port left out is filled in, and the bit that the fabric
-  // turned over is turned: the last one.
+  // The next frame, valid until the next call. False: there is none, or error() is set. Its time
+  // counts from epoch_unix_ns(). If the port left out the ICRC, it is filled in; if the fabric
+  // damaged the packet, its last bit is flipped.
   bool next(CapturedFrame& frame);
   const std::string& error() const { return error_; }
 
@@ -28,7 +28,7 @@ class CaptureRingReader {
   Picos begin() const { return begin_; }
   Rate rate() const { return rate_; }
   std::uint32_t snap() const { return snap_; }
-  // So far, of the writer's count.
+  // So far, from the writer's count.
   std::uint64_t frames() const;
   std::uint64_t missed() const;
   // The place in the ring up to which it is written, and read.

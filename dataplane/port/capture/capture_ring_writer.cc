@@ -35,7 +35,7 @@ bool CaptureRingWriter::has_room(std::uint64_t bytes) {
   if (end - read_ <= size_) [[likely]]
     return true;
   const std::uint64_t read = reader_.read.load(std::memory_order_acquire);
-  // More than was published, or less than the ring still has: nobody has read that.
+  // The reader claims more than was published, or less than the ring still has: that is impossible.
   if (published_.end - read > size_) return false;
   read_ = read;
   return end - read_ <= size_;

@@ -1,6 +1,6 @@
 // The writer's side of a capture ring (capture_ring.h). Belongs to the thread that owns the port.
-// What it goes by is its own: nothing that it has written is read back, and of what the reader says
-// only that is taken which leaves less in the ring than it holds.
+// The writer relies on its own copies only: it reads back nothing that it has written, and believes
+// the reader only if the ring then holds no more than fits.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@ class CaptureRingWriter final : public LinkTap {
     Rate rate{};
   };
   // `ring`: kCaptureRecordsAt bytes and a power of two of at least kLeastCaptureBytes, zeroed, in
-  // pages that are there already; it and the page outlive this, and both are aligned to pages.
+  // pages that exist already. The ring and the page outlive this object, and both are aligned to
+  // pages.
   CaptureRingWriter(std::span<std::byte> ring, const CaptureReaderPage& reader,
                     const Settings& settings);
 
@@ -30,7 +31,7 @@ class CaptureRingWriter final : public LinkTap {
   void begin(Picos now, std::int64_t unix_ns);
   // Whether the first end of the shown link is the captured one.
   void set_forward(CaptureDirection direction) { forward_ = direction; }
-  // Packet::icrc means nothing (PortInfo::computes_icrc): whoever reads fills it in.
+  // Packet::icrc means nothing (PortInfo::computes_icrc): the reader fills it in.
   void set_without_icrc(bool without) { without_icrc_ = without; }
 
   // Bytes written so far, published or not.
@@ -39,14 +40,14 @@ class CaptureRingWriter final : public LinkTap {
     std::uint64_t frames = 0;
     std::uint64_t missed = 0;
   };
-  // Writes a frame where nobody sees it yet.
+  // Writes a frame that readers do not see yet.
   void stage(Picos now, CaptureDirection direction, const Packet& packet);
   const Mark& staged() const { return staged_; }
-  // Publishes what was staged up to the mark, and discards the rest.
+  // Publishes the frames staged up to the mark, and discards the rest.
   void publish(const Mark& mark);
   void publish() { publish(staged_); }
 
-  // A frame whose fate is not known yet: published with settle().
+  // A frame whose fate is not known yet: settle() publishes it.
   void show(Picos now, bool forward, const Packet& packet) override;
   void settle(Fate fate, const char* reason) override;
 

@@ -1,7 +1,7 @@
-// Writes what a link shows (capture.h) into a pcapng file: real payload, real ICRC (what is no
-// RoCEv2 packet has none), both directions
-// on one interface that has the link's name; outbound is from the first end of the link to the
-// second. What was not delivered, damaged or copied on the way says so in a comment.
+// Writes what a link shows (capture.h) into a pcapng file: real payload, real ICRC (packets that
+// are not RoCEv2 have none), both directions on one interface that has the link's name. Outbound is
+// from the first end of the link to the second. The comment of a packet says if it was dropped,
+// damaged or copied on the way.
 #pragma once
 
 #include <cstdint>

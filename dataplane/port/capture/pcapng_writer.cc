@@ -20,7 +20,7 @@ constexpr std::uint32_t kByteOrderMagic = 0x1A2B'3C4D;
 constexpr std::uint32_t kVersion = 1;  // major 1, minor 0
 constexpr std::uint32_t kLinkTypeEthernet = 1;
 
-// Options: those of every block, then by block.
+// Options that every block may have, then options by block.
 constexpr std::uint16_t kEndOfOptions = 0;
 constexpr std::uint16_t kComment = 1;
 constexpr std::uint16_t kSectionApplication = 4;

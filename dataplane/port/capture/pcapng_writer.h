@@ -32,7 +32,7 @@ struct CaptureTotals {
   Picos begin{0};
   Picos end{0};
   std::uint64_t seen = 0;     // packets that crossed, written or not
-  std::uint64_t dropped = 0;  // of these, not delivered
+  std::uint64_t dropped = 0;  // packets among these that were not delivered
   std::string_view comment;
 };
 
@@ -41,8 +41,8 @@ class PcapngWriter {
   // Writes the section header. `out` must outlive the writer; its state says whether all went well.
   PcapngWriter(std::ostream& out, std::string_view application);
 
-  // Returns the number of the interface: 0, 1, ... Its times are to be added to `offset_seconds`,
-  // since 1970. `snap`: frames are cut to this length; 0: they are not.
+  // Returns the number of the interface: 0, 1, ... `offset_seconds`, since 1970, is added to its
+  // times. `snap`: frames are cut to this length; 0: they are not.
   std::uint32_t add_interface(std::string_view name, std::string_view description,
                               std::uint64_t bits_per_second, std::int64_t offset_seconds = 0,
                               std::uint32_t snap = 0);

@@ -1,6 +1,6 @@
-// Writes what passes a port into a pcapng file: what it received as inbound, what it was given to
-// send and took as outbound. Frames are those of the device, except for what it fills short ones up
-// with; without frame check sequence.
+// Writes what passes a port into a pcapng file: received frames as inbound, sent frames that the
+// port took as outbound. Frames are as on the device, except for the padding of short ones; without
+// frame check sequence.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ class PortCapture {
   PortCapture(std::ostream& out, const PortCaptureConfig& config);
 
   void frame(Picos now, CaptureDirection direction, const Packet& packet);
-  // The same of a frame that was put aside by frame_of().
+  // The same for a frame that was put aside by frame_of().
   void frame(Picos now, CaptureDirection direction, std::span<const std::byte> bytes);
-  // The same with all that can be said of it.
+  // The same with all details.
   void frame(CapturedFrame frame);
-  // Writes the statistics. lost: what the device itself dropped, as it says.
+  // Writes the statistics. lost: what the device itself reports as dropped.
   void finish(Picos end, std::uint64_t lost);
 
   std::uint64_t seen() const { return seen_; }
@@ -60,7 +60,7 @@ class PortCapture {
 // The bytes of a packet on the wire, put into `out`: its ICRC is Packet::icrc, where it has one.
 void frame_of(const Packet& packet, std::vector<std::byte>& out);
 
-// The port behind it, captured: for whoever owns the engine on it. Changes nothing else.
+// Captures the port behind it: for the owner of the engine on it. Changes nothing else.
 class CapturedPort final : public WatchedPort {
  public:
   // Both outlive it.

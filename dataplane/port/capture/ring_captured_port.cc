@@ -12,7 +12,7 @@ std::size_t RingCapturedPort::rx(std::span<Packet*> burst) {
   return n;
 }
 
-// A packet that is taken is gone: it is copied before, and seen only if it was taken.
+// A packet that is taken is gone: copy it before, and show it only if it was taken.
 std::size_t RingCapturedPort::tx(Picos now, std::uint8_t traffic_class,
                                  std::span<Packet* const> burst) {
   std::array<CaptureRingWriter::Mark, 65> marks;

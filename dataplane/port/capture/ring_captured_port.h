@@ -1,6 +1,6 @@
-// A port that shows a capture ring all that passes the port behind it, and changes nothing else:
-// what is received, and what is given to send and taken. It is put in front of a port while there
-// is a capture, and is not there otherwise.
+// A port that shows a capture ring everything that passes the port behind it, and changes nothing
+// else: received packets, and sent packets that the port took. It stands in front of a port only
+// while there is a capture.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace paceline {
 
 class RingCapturedPort final : public WatchedPort {
  public:
-  // Both outlive it.
+  // Both arguments must outlive it.
   RingCapturedPort(Port& behind, CaptureRingWriter& ring) : WatchedPort(behind), ring_(ring) {}
 
   Port& behind() { return behind_; }

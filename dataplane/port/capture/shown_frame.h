@@ -18,8 +18,8 @@ namespace paceline {
 // Refers to the packet and to itself.
 class ShownFrame {
  public:
-  // A pause frame of a link (packet_flag::pfc) is made here: in the model it has no sender's
-  // address, so each direction of a link has one.
+  // Makes the frame of a link's pause (packet_flag::pfc). In the model it has no sender's address,
+  // so each direction of a link has one address.
   ShownFrame(const Packet& packet, bool forward);
   ShownFrame(const ShownFrame&) = delete;
   ShownFrame& operator=(const ShownFrame&) = delete;
@@ -35,7 +35,7 @@ class ShownFrame {
   std::size_t bytes_ = 0;
 };
 
-// `flags` of the packet (packet_flag). Empty: nothing happened to it.
+// `flags` of the packet (packet_flag). Empty: it was delivered unchanged.
 std::string capture_comment(std::uint8_t flags, Fate fate, std::string_view reason);
 
 }  // namespace paceline

@@ -1,5 +1,6 @@
-// A port in front of another that shows somebody what passes, and changes nothing: what those have
-// in common who capture. They say what rx and tx show; all else is the port's behind.
+// A port in front of another that shows passing packets to an observer and changes nothing: the
+// common part of all captures. They define what rx and tx show; everything else goes to the port
+// behind.
 #pragma once
 
 #include "dataplane/port/port.h"
@@ -8,7 +9,7 @@ namespace paceline {
 
 class WatchedPort : public Port {
  public:
-  // The time of what is received next; the caller's loop says so before it polls.
+  // The time of the packets received next; the caller's loop sets it before it polls.
   void tell_time(Picos now) { now_ = now; }
 
   Picos rx_ready_at() const final { return behind_.rx_ready_at(); }

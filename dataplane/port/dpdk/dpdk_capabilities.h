@@ -48,18 +48,18 @@ struct DpdkCapabilities {
 
   SendPath send_path = SendPath::copied;
   std::string send_refusal;  // why it is copied
-  // One line: what it is.
+  // A description in one line.
   std::string summary() const;
-  // One line for each thing that is missing and what stands in for it.
+  // One line for each missing offload and its replacement.
   std::vector<std::string> missing() const;
 };
 
 // For a configured and started device.
 DpdkCapabilities probe_capabilities(std::uint16_t port_id);
 
-// The best path for payloads of a device of that driver, made with those arguments; `refusal` says
-// why if they must be copied. It takes several segments in a frame (headers, payload where it lies,
-// ICRC), and a driver of which is known when it has read them.
+// The best path for payloads of a device of that driver with those arguments; `refusal` says why
+// they must be copied, if so. Sending without a copy needs several segments in a frame (headers,
+// payload in place, ICRC), and a driver of which it is known when it has read them.
 SendPath send_path_of(std::string_view driver, std::string_view device, bool multi_segment,
                       std::string& refusal);
 

@@ -28,8 +28,8 @@ constexpr std::uint32_t kLayersAbove =
     wire::kIpv6Bytes + wire::kUdpBytes + wire::kBthBytes + 20 + wire::kIcrcBytes;
 constexpr std::uint32_t kEthernetAround = 14 + 4 + 4;  // header, tag, frame check sequence
 
-// Drivers that say 1518 bytes whatever they carry: that is up to an argument. What is longer they
-// cut or drop in silence.
+// Drivers that report 1518 bytes although an argument decides what they carry. They silently cut or
+// drop longer frames.
 struct SizeArgument {
   std::string_view driver;
   std::string_view key;
@@ -41,8 +41,8 @@ constexpr SizeArgument kSizeArguments[] = {
     {"net_af_packet", "framesz", 2048, 32},
 };
 
-// Drivers that take mapped memory away on the interrupt thread (dpdk_gate.h), and leave something
-// behind for it when they close.
+// Drivers that unmap memory on the interrupt thread (dpdk_gate.h), and leave something behind for
+// it when they close.
 constexpr std::string_view kNeedsGate[] = {"net_memif"};
 
 template <std::size_t N>
@@ -60,7 +60,7 @@ const SizeArgument* size_argument(std::string_view driver) {
 // Whether a kernel interface is up and has a carrier.
 bool interface_runs(const std::string& name) {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return true;  // nobody can tell
+  if (socket < 0) return true;  // this cannot be known
   ifreq request{};
   name.copy(static_cast<char*>(request.ifr_name), IFNAMSIZ - 1);
   const bool asked = ::ioctl(socket, SIOCGIFFLAGS, &request) == 0;
@@ -87,7 +87,7 @@ std::optional<std::uint32_t> kernel_mtu(unsigned index, std::string& name) {
   std::array<char, IF_NAMESIZE> text{};
   if (index == 0 || if_indextoname(index, text.data()) == nullptr) return std::nullopt;
   name = text.data();
-  // By a socket: files of /sys may show another network namespace.
+  // Asks by a socket: files of /sys may show another network namespace.
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return std::nullopt;
   ifreq request{};
@@ -244,7 +244,7 @@ std::string DpdkDevice::configure() {
     conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_TIMESTAMP;
   }
   conf.txmode.mq_mode = RTE_ETH_MQ_TX_NONE;
-  // Only one memory, and no references: the driver may return packets without looking at each.
+  // With one memory and no references, the driver may return packets without looking at each.
   const bool one_memory = std::all_of(memories_.begin(), memories_.end(),
                                       [&](DpdkMemory* m) { return m == memories_.front(); });
   if (settings_.lend_payload) {
@@ -314,7 +314,7 @@ std::string DpdkDevice::set_up_queues() {
   }
   if (settings_.all_multicast) {
     const int result = rte_eth_allmulticast_enable(port_id_);
-    // Devices without it that are no interface of the kernel let everything in.
+    // Devices without it that are not kernel interfaces let everything in.
     rte_eth_dev_info info{};
     const bool filtered =
         result != -ENOTSUP || (rte_eth_dev_info_get(port_id_, &info) == 0 && info.if_index != 0);

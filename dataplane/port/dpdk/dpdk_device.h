@@ -1,5 +1,5 @@
-// An Ethernet device of DPDK, physical or virtual: found or made, configured, started, closed. What
-// moves packets is a DpdkPort on one of its queues (dpdk_port.h).
+// An Ethernet device of DPDK, physical or virtual: found or made, configured, started, closed. A
+// DpdkPort on one of its queues moves packets (dpdk_port.h).
 //
 // Not thread-safe: one thread opens and closes; in between, ports belong to their threads.
 #pragma once
@@ -67,9 +67,9 @@ class DpdkDevice {
   // The NUMA node of the device, for its memory; -1: unknown, or no such device, which open() will
   // report. Creates the device if it does not exist.
   static int node_of(Eal& eal, const std::string& device);
-  // No thread polls it any more. Stops and removes the device; a peer sees it leave. A net_memif
-  // device is only stopped, and stays as it is until the end of the environment: the driver forgets
-  // to take its listener back when it closes one.
+  // Requires that no thread polls it any more. Stops and removes the device; a peer sees it leave.
+  // A net_memif device is only stopped, and stays until the end of the environment: when the driver
+  // closes one, it does not take its listener back.
   ~DpdkDevice();
   DpdkDevice(const DpdkDevice&) = delete;
   DpdkDevice& operator=(const DpdkDevice&) = delete;
@@ -86,7 +86,7 @@ class DpdkDevice {
   bool link_up() const;
   // Null: received packets do not say when they came; capabilities() say why.
   const DpdkStampSource* stamps() const { return stamps_ ? &*stamps_ : nullptr; }
-  // To be passed before each burst; null for drivers that need none.
+  // The gate to pass before each burst; null for drivers that need none.
   InterruptGate* gate() const { return gate_; }
 
  private:

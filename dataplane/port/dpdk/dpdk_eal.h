@@ -1,9 +1,9 @@
 // DPDK's environment: started once in a process, by typed settings, before any device is opened.
-// Nothing here ends the process: what goes wrong comes back as text.
+// Nothing here ends the process: errors come back as text.
 //
-// DPDK (22.11) itself ends the process in three places, all of them the system refusing a pipe, a
-// thread or an affinity to a worker lcore; and for "--help", which no setting here can become. For
-// arguments that it does not understand it also prints its options on standard output.
+// DPDK (22.11) itself ends the process in three places, all of them when the system refuses a pipe,
+// a thread or an affinity for a worker lcore; and for "--help", which no setting here can produce.
+// For arguments that it does not understand, it also prints its options on standard output.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ namespace paceline {
 
 struct EalSettings {
   std::string program = "paceline";
-  // Ordinary pages: needs no privilege and no preparation, all of it is taken at the start. Carries
-  // every virtual device; a physical one wants hugepages or an IOMMU.
+  // Ordinary pages: they need no privilege and no preparation; all of them are taken at the start.
+  // They suffice for every virtual device; a physical one needs hugepages or an IOMMU.
   bool no_huge = true;
-  // Hugepages without files, on demand: needs none of the mount's rights. Not with no_huge, whose
+  // Hugepages without files, on demand: needs no rights on the mount. Not with no_huge, whose
   // memory has no files anyway.
   bool in_memory = false;
-  // no_huge: what there will ever be, 64 at least. Hugepages: taken at the start, 0 for on demand.
+  // With no_huge: all memory there will ever be, at least 64. With hugepages: memory taken at the
+  // start; 0: on demand.
   std::uint32_t memory_mb = 400;
   // Names this process's files where several share a machine, and lets dpdk-* tools attach. Empty:
   // no files at all.
@@ -34,12 +35,12 @@ struct EalSettings {
   std::string lcores;
   // Devices made at the start, "net_null0,copy=1". A device that a port names need not be here.
   std::vector<std::string> vdevs;
-  // PCI addresses that may be taken, "0000:3b:00.0". Empty: none is looked at.
+  // PCI addresses that may be taken, "0000:3b:00.0". Empty: no PCI device is probed.
   std::vector<std::string> pci_allow;
 };
 
-// The command line that the settings stand for, program name first. Empty, and `error` set, when
-// they contradict each other or the machine.
+// The command line for these settings, program name first. Empty, with `error` set, if they
+// contradict each other or the machine.
 std::vector<std::string> eal_arguments(const EalSettings& settings, std::string& error);
 
 class Eal;
@@ -53,10 +54,11 @@ class EalLog;
 
 class Eal {
  public:
-  // Once in a process, whether it works or not (a start that is refused for its arguments may be
-  // tried again).
+  // Works once in a process, whether it succeeds or not (a start that is refused for its arguments
+  // may be tried again).
   static EalStart start(const EalSettings& settings);
-  // No device may be open, no registered thread running. The environment cannot be started again.
+  // Requires that no device is open and no registered thread runs. The environment cannot be
+  // started again.
   ~Eal();
   Eal(const Eal&) = delete;
   Eal& operator=(const Eal&) = delete;
@@ -75,20 +77,20 @@ class Eal {
   Eal(std::unique_ptr<EalLog> log, bool no_huge);
 
   std::unique_ptr<EalLog> log_;
-  InterruptGate* gate_ = nullptr;  // lives for ever
+  InterruptGate* gate_ = nullptr;  // never destroyed
   bool no_huge_;
 };
 
-// While it lives, the thread that made it is known to DPDK as an lcore: mempools then serve it from
-// a cache of its own. For threads that DPDK has not started itself; there may be 128 in all. Made
-// and destroyed on the same thread.
+// While it lives, DPDK knows the thread that made it as an lcore: mempools then serve it from a
+// cache of its own. For threads that DPDK has not started itself; at most 128 in all. Make and
+// destroy it on the same thread.
 class LcoreRegistration {
  public:
   LcoreRegistration();
   ~LcoreRegistration();
   LcoreRegistration(const LcoreRegistration&) = delete;
   LcoreRegistration& operator=(const LcoreRegistration&) = delete;
-  // False: there was no number left. Everything works all the same, only slower.
+  // False: no number was left. Everything still works, only slower.
   bool registered() const { return registered_; }
 
  private:

@@ -67,8 +67,8 @@ class EventGate final : public InterruptGate {
       changed_.wait(lock);
     }
     away_.store(true, std::memory_order_seq_cst);
-    // A burst takes microseconds, unless its thread has lost the processor; perhaps to this one, if
-    // this one has the higher real-time priority. To yield would then not let go of it.
+    // A burst takes microseconds, unless its thread has lost the processor, perhaps to this thread,
+    // if this one has the higher real-time priority. Yielding would then not free the processor.
     for (const Visitor* visitor : visitors_) {
       while (visitor != nullptr && visitor->inside.load(std::memory_order_seq_cst)) {
         std::this_thread::sleep_for(std::chrono::microseconds(20));

@@ -23,9 +23,8 @@ class InterruptGate {
   // Null where the system refuses: the device is then to be polled without. Never destroyed: it is
   // the interrupt thread's, which runs for as long as the process.
   static InterruptGate* make();
-  // Holds the thread for good; returns when it is held. DPDK takes its memory down at the end
-  // without telling that thread, and net_memif leaves a listener of its server role behind in
-  // there.
+  // Holds the thread for good; returns when it is held. At the end, DPDK unmaps its memory without
+  // telling that thread, and net_memif leaves a listener of its server role behind in that memory.
   virtual void close_for_good() = 0;
   virtual ~InterruptGate() = default;
   InterruptGate(const InterruptGate&) = delete;
@@ -40,7 +39,7 @@ class InterruptGate {
   virtual bool add(Visitor& visitor) = 0;
   virtual void remove(Visitor& visitor) = 0;
 
-  // False: not now; the burst finds nothing. Else leave() follows. Each waits for nobody.
+  // False: not now; treat the burst as empty. True: call leave() afterwards. Neither call waits.
   bool enter(Visitor& visitor) const {
     visitor.inside.store(true, std::memory_order_seq_cst);
     if (!away_.load(std::memory_order_seq_cst)) return true;

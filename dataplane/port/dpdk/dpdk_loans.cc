@@ -29,8 +29,8 @@ void fetch_line(const void* object, std::size_t line) {
   __builtin_prefetch(static_cast<const std::byte*>(object) + 64 * line, 1);
 }
 
-// Until `done`; the other thread may have lost its processor. False: a tenth of a second was not
-// enough.
+// Waits until `done`; the other thread may have lost its processor. False: a tenth of a second was
+// not enough.
 template <class Done>
 bool wait_for(const Done& done) {
   std::uint64_t until = 0;
@@ -54,14 +54,13 @@ struct alignas(64) DpdkLoans::Loan {
   rte_mbuf_ext_shared_info shared{};
   std::atomic<LoanState> state{LoanState::free};
   std::uint32_t bytes = 0;
-  rte_mbuf* segment =
-      nullptr;                // of the payload, that of the ICRC behind it; null: a driver has them
-  std::byte* room = nullptr;  // of the packet, for the bytes
+  rte_mbuf* segment = nullptr;  // payload and, behind it, ICRC; null: a driver has them
+  std::byte* room = nullptr;    // of the packet, for the bytes
   std::array<std::byte, wire::kIcrcBytes> icrc{};
 };
 
 DpdkLoansMade DpdkLoans::make(const std::string& name, std::uint32_t most, int socket) {
-  // Two segments a loan. A thread's cache in DPDK keeps some of them from others.
+  // Two segments per loan. A thread's cache in DPDK withholds some of them from other threads.
   constexpr std::uint32_t kCache = 64;
   rte_mempool* const pool =
       rte_pktmbuf_pool_create(name.c_str(), 2 * most + 4 * kCache, kCache, 0, 0, socket);
@@ -151,11 +150,11 @@ std::uint32_t DpdkLoans::icrc_of(const rte_mbuf* head) {
   return wire::load_le32(loan_of(head)->icrc.data());
 }
 
-// False: a receiver does not come to an end with it.
+// False: a receiver does not finish with it.
 bool DpdkLoans::settle(Loan& loan, bool patient, std::size_t& copied) {
   LoanState state = LoanState::lent;
   if (loan.state.compare_exchange_strong(state, LoanState::moving, std::memory_order_acq_rel)) {
-    // The frame stays where it is: nobody frees its packet without having taken it first.
+    // The frame stays where it is: nobody frees its packet without taking it first.
     std::memcpy(loan.room, loan.segment->buf_addr, loan.bytes);
     loan.segment->buf_addr = loan.room;
     loan.segment->buf_iova = reinterpret_cast<rte_iova_t>(loan.room);
@@ -222,7 +221,7 @@ bool DpdkLoans::take(rte_mbuf* head) {
   LoanState state = loan.state.load(std::memory_order_acquire);
   for (;;) {
     if (state == LoanState::taken) return true;  // a second look at the same frame
-    // Its owner is about to have copied it, and may have lost its processor in the middle.
+    // Its owner is about to copy it, and may have lost its processor in the middle.
     if (state == LoanState::moving) {
       sched_yield();
       state = loan.state.load(std::memory_order_acquire);

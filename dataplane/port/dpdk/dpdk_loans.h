@@ -48,10 +48,10 @@ class DpdkLoans {
   DpdkLoans(const DpdkLoans&) = delete;
   DpdkLoans& operator=(const DpdkLoans&) = delete;
 
-  // So many are about to be attached, at most: what is written then is fetched now.
+  // At most this many are about to be attached: fetches now the lines that will be written.
   void expect(std::size_t count);
-  // The frame of a packet whose payload is at `bytes`; its headers are in `head` already. False:
-  // there are too many loans, nothing was done.
+  // Attaches the payload at `bytes` to the frame `head`, which already has the packet's headers.
+  // False: there are too many loans; nothing was done.
   bool attach(rte_mbuf* head, const Packet& packet, const std::byte* bytes);
   // The frames come back from a driver that did not take them, the last `count` that were attached:
   // detached one by one, and their loans are the next ones again.
@@ -60,19 +60,19 @@ class DpdkLoans {
   static void detach(rte_mbuf* head);
   // For a frame that was taken.
   static std::uint32_t icrc_of(const rte_mbuf* head);
-  // Nothing of this port's that is on its way refers to memory elsewhere any more. Returns how many
-  // had to be copied. What a receiver is reading is waited for, a tenth of a second at most;
-  // overdue() counts what took longer.
+  // After this call, no frame of this port in flight refers to memory elsewhere. Returns how many
+  // had to be copied. It waits for payloads that a receiver is reading, at most a tenth of a
+  // second; overdue() counts those that took longer.
   std::size_t recall();
-  // Not free. Any thread.
+  // Loans that are not free. Any thread.
   std::size_t out() const;
   std::uint64_t overdue() const { return overdue_; }
 
   // A received frame: a loan of this process? It is the caller's to read then, until its segments
   // are freed or detached.
   static bool take(rte_mbuf* head);
-  // Frames that another thread has just handed on, of which all lines are in its processor's cache:
-  // starts to fetch them, all at a time, where one after the other would be waited for.
+  // For frames that another thread has just handed over, whose lines are all in its processor's
+  // cache: starts to fetch them all together, instead of waiting for one after the other.
   static void fetch(std::span<rte_mbuf* const> heads);
 
  private:

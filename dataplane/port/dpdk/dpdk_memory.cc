@@ -73,7 +73,8 @@ std::size_t DpdkMemory::take(std::span<Packet*> out) {
   while (taken < out.size()) {
     std::array<void*, kMost> mbufs;
     auto n = static_cast<unsigned>(std::min(kMost, out.size() - taken));
-    // All or nothing: with less in it than wanted, halves still bring what there is.
+    // The call takes all or nothing: if there are fewer than wanted, halves still get what there
+    // is.
     while (n != 0 && rte_mempool_get_bulk(pool_, mbufs.data(), n) != 0) n /= 2;
     if (n == 0) break;
     for (unsigned i = 0; i < n; ++i) {

@@ -11,8 +11,8 @@
 //   mbuf (128) | Packet (192) | 128 for headers | payload room, ICRC, and what a device wants
 //
 // A received frame begins behind the room for headers, so its payload lies somewhat further in: up
-// to 128 bytes more are there for that. After its packet has been freed, the place where the
-// payload was serves the next user as well, be it for sending.
+// to 128 bytes more are there for that. After its packet has been freed, the next user, even a
+// sender, uses the payload's place as well.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct DpdkMemorySettings {
   std::uint32_t packets = 8192;
   std::uint16_t payload_room = 4096;  // at least the path MTU
   int socket = -1;                    // NUMA node; -1: any
-  // How many free ones a thread known to DPDK may keep for itself, on top of those in pools; at
+  // How many free packets a thread known to DPDK may keep for itself, on top of those in pools; at
   // most 512, and packets / 1.5.
   std::uint32_t thread_cache = 64;
 };
@@ -49,7 +49,7 @@ struct DpdkMemoryMade {
 class DpdkMemory final : public PacketSource {
  public:
   static DpdkMemoryMade make(const DpdkMemorySettings& settings);
-  // All packets are back, all devices that were given it closed.
+  // Requires that all packets are back, and all devices that used it are closed.
   ~DpdkMemory() override;
 
   // Any thread.
@@ -59,12 +59,13 @@ class DpdkMemory final : public PacketSource {
   std::uint32_t packets() const { return settings_.packets; }
   std::uint16_t payload_room() const { return settings_.payload_room; }
   std::uint16_t frame_room() const;  // of a received frame, in one piece
-  // Not in the memory right now: with devices, pools, engines or threads' caches. Slow.
+  // Packets outside the memory right now: with devices, pools, engines or threads' caches. Slow.
   std::size_t outside() const;
   // A device's view.
   rte_mempool* handle() const { return pool_; }
-  // For a port that sends payloads without a copy (dpdk_loans.h). nullptr, and `error` set, when
-  // there is no memory for it. Not while others open or close ports on this memory.
+  // For a port that sends payloads without a copy (dpdk_loans.h). nullptr, with `error` set, if
+  // there is no memory for it. Must not run while another thread opens or closes ports on this
+  // memory.
   DpdkLoans* make_loans(std::uint32_t most, std::string& error);
   // Payloads that ports on this memory, open or not, have lent and not back. Any thread.
   std::size_t lent() const;

@@ -7,7 +7,7 @@ namespace paceline {
 
 namespace {
 
-// DPDK's names are of what is heeded on the link: "Rx" for pause frames that come.
+// DPDK names modes by what is obeyed on the link: "Rx" for pause frames that arrive.
 PauseMode mode_of(rte_eth_fc_mode mode) {
   switch (mode) {
     case RTE_ETH_FC_NONE:

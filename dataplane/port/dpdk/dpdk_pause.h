@@ -15,7 +15,7 @@ PauseState probe_pause(std::uint16_t port_id);
 // "": done. Else why not, in the driver's words.
 std::string set_pause(std::uint16_t port_id, PauseMode mode);
 
-// Frames that said stop, since the device counts; of those for one priority the latter two.
+// Pause frames since the device started to count; the latter two, those for one priority.
 struct PauseFrames {
   bool counted = false;  // false: the device has no such counter, and the rest says nothing
   std::uint64_t sent = 0;

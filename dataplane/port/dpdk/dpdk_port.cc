@@ -19,14 +19,14 @@ namespace {
 using namespace dpdk;
 
 constexpr std::uint16_t kBurst = 32;
-// Ethernet's 64 bytes, without the frame check sequence.
+// The shortest Ethernet frame: 64 bytes less the frame check sequence.
 constexpr std::size_t kShortestFrame = 60;
-// The most loans of a port at a time: those that a driver reads in a call, and those in a ring.
+// The most loans of a port at a time: those that a driver reads in one call, and those in a ring.
 constexpr std::uint32_t kMostInCall = 64;
 constexpr std::uint32_t kMostHandedOn = 1024;
 static_assert(wire::kIcrcBytes + kShortestFrame <= kTailBytes);
 
-// The packet's mbuf with its headers in front of where its payload is, or would be.
+// Puts the packet's headers into its mbuf, in front of where its payload is, or would be.
 rte_mbuf* put_headers(Packet& packet) {
   rte_mbuf* const mbuf = mbuf_of(&packet);
   std::byte* const begin = packet.payload - packet.header_bytes;
@@ -123,7 +123,7 @@ DpdkPort::DpdkPort(DpdkDevice& device, const DpdkPortSettings& settings, const P
       queue_(settings.queue),
       info_(info),
       gate_(device.gate()),
-      // The time of a few packets, in which a device that keeps up has made room.
+      // After the time of a few packets, a device that keeps up has room again.
       retry_after_(
           later(picos_from_micros(1), serialization_time(4U * info.mtu_bytes, info.link_rate))),
       latest_payload_(RTE_PKTMBUF_HEADROOM + device.memory(settings.queue).frame_room() -
@@ -136,7 +136,7 @@ DpdkPort::DpdkPort(DpdkDevice& device, const DpdkPortSettings& settings, const P
       pool_(own_pool_ ? *own_pool_ : *settings.pool) {}
 
 DpdkPort::~DpdkPort() {
-  recall();  // what a ring still holds has its bytes
+  recall();  // packets that a ring still holds get their own bytes
   if (gate_ != nullptr) gate_->remove(visitor_);
 }
 
@@ -153,13 +153,13 @@ void DpdkPort::recall() {
   counters_.tx_overdue = loans_->overdue();
 }
 
-// The frame for the driver. It takes over the packet's loan.
+// The frame for the driver. It takes over the loan of the packet's payload.
 rte_mbuf* DpdkPort::frame_of(Packet& packet) {
   if (packet.payload_kind != PayloadKind::lent) return finish(packet);
   if (mbuf_of(&packet)->next == nullptr && loans_ != nullptr) {
     rte_mbuf* const mbuf = put_headers(packet);
     if (loans_->attach(mbuf, packet, packet.loan)) {
-      // release() is not to take the frame for a borrowed one.
+      // release() must not take the frame for a borrowed one.
       rte_mbuf* const segments = mbuf->next;
       mbuf->next = nullptr;
       pool_.drop_loan(packet);
@@ -167,13 +167,13 @@ rte_mbuf* DpdkPort::frame_of(Packet& packet) {
       return mbuf;
     }
   }
-  // Too many are out; or it was received that way and is sent on.
+  // Too many loans are out; or the payload came as a loan and is sent on.
   pool_.own_loan(packet);
   ++counters_.tx_lent_copied;
   return finish(packet);
 }
 
-// The driver did not take them: they are as they were.
+// The driver did not take these packets: they become what they were before.
 void DpdkPort::take_back(std::span<Packet* const> packets, std::span<rte_mbuf* const> mbufs) {
   std::size_t detached = 0;
   for (std::size_t i = 0; i < mbufs.size(); ++i) {
@@ -192,7 +192,7 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
   std::size_t taken = 0;  // from the front of `burst`, dropped ones included
   std::array<std::uint32_t, kBurst> bytes;
   if (from_thread_) loans_->expect(std::min<std::size_t>(kBurst, burst.size()));
-  // A prefix that ends before the first packet that cannot be sent; that one alone comes next.
+  // Take the packets before the first one that cannot be sent; that one is handled alone, below.
   for (; count < kBurst && count < burst.size(); ++count) {
     Packet& packet = *burst[count];
     if (packet.payload_kind == PayloadKind::elided) [[unlikely]]
@@ -211,7 +211,7 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
       InterruptGate::leave(visitor_);
     }
   }
-  // The packets taken are the driver's, and may be gone: nothing of them is read any more.
+  // The packets that the driver took may be gone: do not read them any more.
   for (std::size_t i = 0; i < taken; ++i) counters_.tx_bytes += bytes[i];
   counters_.tx_packets += taken;
   pool_.go(taken);
@@ -229,7 +229,7 @@ std::size_t DpdkPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet
   return taken;
 }
 
-// The lender does not have to wait for an engine that keeps packets for later.
+// The lender need not wait for an engine that keeps packets for later.
 void DpdkPort::own_received() {
   if (borrowed_ != 0) [[unlikely]]
     pool_.own_loans();
@@ -237,9 +237,10 @@ void DpdkPort::own_received() {
 
 std::size_t DpdkPort::rx(std::span<Packet*> burst) {
   std::array<rte_mbuf*, kBurst> mbufs;
-  own_received();  // for whoever does not say when a burst has been looked at
+  own_received();  // for users that do not report when they have handled a burst
   std::size_t filled = 0;
-  // Once is enough unless everything that came was dropped; then the next burst has its turn.
+  // One call is enough unless all packets of the burst were dropped; then the next burst has its
+  // turn.
   const auto wanted = static_cast<std::uint16_t>(std::min<std::size_t>(kBurst, burst.size()));
   std::uint16_t n = 0;
   bool looked = true;
@@ -296,8 +297,8 @@ Packet* DpdkPort::accept(void* received) {
   Packet* const packet = packet_of(mbuf);
   std::byte* const frame = buffer_of(mbuf) + mbuf->data_off;
   const FrameParts parts = split_frame({frame, mbuf->data_len});
-  // Where its payload lies will be the next user's place for one: headers must fit in front, all of
-  // a payload behind.
+  // The next user of this packet puts its payload in the same place: headers must fit in front of
+  // it, and a whole payload behind.
   const std::size_t payload_at = std::size_t{mbuf->data_off} + parts.header_bytes;
   if (payload_at < kMaxHeaderBytes || payload_at > latest_payload_) [[unlikely]]
     return copy_in(mbuf, false);
@@ -312,14 +313,15 @@ Packet* DpdkPort::accept(void* received) {
   return packet;
 }
 
-// Headers, payload where its owner has it, ICRC. nullptr, and nothing done: cut in another way.
+// Takes a frame of three segments: headers, the payload in its owner's memory, ICRC. nullptr, and
+// nothing done, if the frame is divided in another way.
 Packet* DpdkPort::accept_lent(rte_mbuf* head) {
   rte_mbuf* const payload = head->next;
   std::byte* const frame = buffer_of(head) + head->data_off;
   if (head->nb_segs != 3 || payload->data_len > info_.payload_room) return nullptr;
   const std::size_t payload_at = std::size_t{head->data_off} + head->data_len;
   if (payload_at < kMaxHeaderBytes || payload_at > latest_payload_) return nullptr;
-  // Looks at headers and lengths. Where the ICRC would be are old bytes of the packet's own.
+  // Reads headers and lengths only: the place of the ICRC holds old bytes of the packet.
   FrameParts parts = split_frame({frame, head->pkt_len});
   if (!parts.roce || parts.header_bytes != head->data_len ||
       parts.payload_bytes != payload->data_len) {
@@ -338,7 +340,7 @@ Packet* DpdkPort::accept_lent(rte_mbuf* head) {
   return &packet;
 }
 
-// pieces: the device's doing.
+// pieces: the device divided the frame.
 Packet* DpdkPort::copy_in(void* received, bool pieces) {
   auto* const mbuf = static_cast<rte_mbuf*>(received);
   const std::size_t bytes = mbuf->pkt_len;
@@ -366,7 +368,7 @@ Packet* DpdkPort::copy_in(void* received, bool pieces) {
   return packet;
 }
 
-// False: too long, and counted.
+// False: the frame is too long, and was counted.
 bool DpdkPort::fill(Packet& packet, std::byte* frame, const FrameParts& parts) {
   if (parts.payload_bytes > info_.payload_room) [[unlikely]] {
     ++counters_.rx_too_long;

@@ -54,10 +54,10 @@ struct DpdkPortSettings {
 
 struct DpdkPortCounters {
   std::uint64_t tx_packets = 0;
-  std::uint64_t tx_bytes = 0;   // on the wire
-  std::uint64_t tx_full = 0;    // calls of tx that left packets behind: the device took no more
-  std::uint64_t tx_elided = 0;  // dropped: their payload exists only as a digest
-  std::uint64_t tx_lent = 0;    // of tx_packets: sent from registered memory
+  std::uint64_t tx_bytes = 0;        // on the wire
+  std::uint64_t tx_full = 0;         // calls of tx that left packets behind: the device was full
+  std::uint64_t tx_elided = 0;       // dropped: their payload exists only as a digest
+  std::uint64_t tx_lent = 0;         // of tx_packets: sent from registered memory
   std::uint64_t tx_lent_copied = 0;  // of tx_packets: lent, but copied for lack of a segment
   std::uint64_t tx_recalled = 0;     // of tx_lent: copied on the way, because memory was recalled
   std::uint64_t tx_overdue = 0;      // of tx_lent: still read a tenth of a second after the recall

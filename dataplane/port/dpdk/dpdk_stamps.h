@@ -1,5 +1,5 @@
-// Receive timestamps of a DPDK device: where they stand in its mbufs, the clock they are of, and
-// one queue's packets' arrival times made of them (device_clock.h).
+// Receive timestamps of a DPDK device: where they are in its mbufs, their clock, and the arrival
+// times that one queue's packets get from them (device_clock.h).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class DpdkStamps {
   explicit DpdkStamps(const DpdkStampSource& source) : source_(source) {}
 
   void use_clock(const PollClock& clock);
-  // After a burst was taken, before its packets are asked about. `emptied`: nothing is left.
+  // Call it after a burst was taken, before asking about its packets. `emptied`: nothing is left.
   void burst(bool emptied);
   // When the packet came, 0 where that is not known; before anybody touches the mbuf.
   Picos arrival(const rte_mbuf* mbuf);

@@ -98,7 +98,7 @@ bool CompletionAdapter::drain(const PairTable& pairs) {
         continue;
       }
       PairAdapter* const pair = pairs.find(burst[i].qp_number);
-      if (pair == nullptr) continue;  // destroyed since: nobody waits for it
+      if (pair == nullptr) continue;  // destroyed since: no program waits for it
       if (!is_receive(burst[i].opcode)) pair->count_end(burst[i]);
       any |= write(pair->entry_of(burst[i]));
     }
@@ -162,7 +162,7 @@ bool CompletionAdapter::resize(attach::CompletionQueueShape shape, std::byte* me
                         std::memory_order_release);
   shape_ = shape;
   memory_ = memory;
-  // In place: queue pairs know it by its address.
+  // Replaced in place: queue pairs know it by its address.
   *queue_ = transport::CompletionQueue(shape.slots);
   return true;
 }

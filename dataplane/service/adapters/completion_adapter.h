@@ -1,5 +1,5 @@
-// A completion queue between an engine and a program: what the engine completes is translated into
-// the ring that the program polls, and whoever waits for it is woken. For the worker's thread.
+// A completion queue between an engine and a program: completions of the engine are translated into
+// the ring that the program polls, and waiting threads are woken. For the worker's thread.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class PairTable {
   void add(std::uint32_t qp_number, PairAdapter* pair);
   void remove(std::uint32_t qp_number);
   std::size_t size() const { return size_; }
-  // Places, taken or not, and who has one; nullptr: nobody.
+  // Places, taken or free, and the queue pair of each; nullptr: it is free.
   std::size_t places() const { return pairs_.size(); }
   PairAdapter* at(std::size_t place) const { return pairs_[place]; }
 
@@ -43,21 +43,22 @@ class CompletionAdapter {
   std::uint32_t handle() const { return handle_; }
 
   bool idle() const { return queue_->empty() && !event_owed_; }
-  // Hands over what the engine has completed. True when there was anything.
+  // Hands over what the engine has completed. True if there was anything.
   bool drain(const PairTable& pairs);
-  // A shared receive queue of XRC completes here, by whatever queue pair; while it is so.
+  // A shared XRC receive queue completes here, whichever queue pair receives; for as long as it
+  // exists.
   void serve(SharedReceives& receives) { domain_receives_.push_back(&receives); }
   void leave(SharedReceives& receives) { std::erase(domain_receives_, &receives); }
-  // One entry of the service's own making; what the engine has completed comes first.
+  // Adds an entry that the service itself makes, after what the engine has completed.
   void push(const PairTable& pairs, const attach::CompletionEntry& entry);
 
-  // More came than fits: entries are lost, and nothing comes any more (vol. 1, 11.2.6).
+  // More completions came than fit: entries are lost, and no more follow (vol. 1, 11.2.6).
   bool overrun() const { return overrun_ || queue_->overflowed(); }
-  // True once after that: the event is to be raised.
+  // True once after that: raise the event.
   bool report_overrun();
 
-  // Copies what waits into new memory and goes on there. False, and nothing changes, when more
-  // waits than fits, or it has overrun. After drain(); may allocate.
+  // Copies waiting entries into new memory and continues there. False, with nothing changed, if
+  // more wait than fit, or if it has overrun. Call it after drain(); may allocate.
   bool resize(attach::CompletionQueueShape shape, std::byte* memory);
   // Entries that wait for the program; more than there are slots when it has corrupted its index.
   std::uint32_t waiting() const;
@@ -69,7 +70,7 @@ class CompletionAdapter {
   }
   attach::CompletionEntry* entry_at(std::uint32_t index) const;
   bool write(const attach::CompletionEntry& entry);
-  // A receive of XRC. False: its queue is gone.
+  // Writes a receive of XRC. False: its queue is gone.
   bool write_from_domain(const transport::Completion& completion);
   // Makes the tail visible and wakes threads that asked for it.
   void publish();

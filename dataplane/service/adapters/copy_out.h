@@ -8,7 +8,7 @@ namespace paceline::service {
 
 inline void copy_out(void* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
-  // Nothing that follows may be read from `from` again.
+  // Prevents the compiler from reading `from` again afterwards.
   asm volatile("" ::: "memory");
 }
 

@@ -112,7 +112,7 @@ attach::CompletionEntry entry_from(const transport::Completion& completion) {
   entry.wr_id = completion.wr_id;
   entry.timestamp_ns = static_cast<std::uint64_t>(to_nanos(completion.at).count);
   entry.qp_number = completion.qp_number;
-  // 2^31 bytes at most.
+  // At most 2^31 bytes.
   entry.bytes = static_cast<std::uint32_t>(completion.bytes);
   entry.source_qp = completion.source_qp_number;
   entry.status = entry_status(completion.status);
@@ -127,9 +127,9 @@ attach::CompletionEntry entry_from(const transport::Completion& completion) {
   }
   if (completion.has_grh) {
     entry.flags |= attach::entry_flag::grh;
-    // On RoCE, which has no service levels, NICs say there which header the buffer begins with, and
-    // UCX goes by it to find the address: bit 3 "has a UDP header", below it 1 for IPv6, 2 for
-    // IPv4.
+    // RoCE has no service levels. There, NICs tell in this field which header the buffer begins
+    // with, and UCX uses it to find the address: bit 3 means "has a UDP header", below it 1 stands
+    // for IPv6, 2 for IPv4.
     entry.service_level = completion.ipv6 ? 0x9 : 0xA;
   }
   if (completion.solicited) entry.flags |= attach::entry_flag::solicited;

@@ -1,4 +1,5 @@
-// Between the engine's words and those of the shared queues: work requests in, completions out.
+// Translates between the engine's types and those of the shared queues: work requests in,
+// completions out.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace paceline::service {
 
 attach::EntryStatus entry_status(transport::CompletionStatus status);
 attach::EntryOpcode entry_opcode(transport::CompletionOpcode opcode);
-// Nothing: no operation of the engine's (local_invalidate, bind_window), or none at all.
+// Nothing: the service itself carries it out (local_invalidate, bind_window), or it is invalid.
 std::optional<transport::WorkOpcode> work_opcode(attach::SendOpcode opcode);
 // The opcode of a completion of this request; for an unknown request: send.
 attach::EntryOpcode entry_opcode(attach::SendOpcode opcode);
@@ -23,7 +24,7 @@ constexpr bool is_receive(transport::CompletionOpcode opcode) {
          opcode == transport::CompletionOpcode::receive_write_imm;
 }
 
-// All that does not depend on the queue that the request was in.
+// All fields that do not depend on the queue of the request.
 attach::CompletionEntry entry_from(const transport::Completion& completion);
 
 }  // namespace paceline::service

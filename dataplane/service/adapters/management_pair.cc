@@ -28,8 +28,8 @@ bool ManagementPair::collect(Picos now) {
   return any;
 }
 
-// Only a service or a kernel sends as queue pair 1: a program on another machine that knows the
-// Q_Key does not pass for its connection manager.
+// Only a service or a kernel sends as queue pair 1. So a program on another machine that knows the
+// Q_Key cannot pose as its connection manager.
 bool ManagementPair::pass_on(const probing::DatagramPair::Arrival& from) {
   Arrival arrival;
   arrival.source = from.source;

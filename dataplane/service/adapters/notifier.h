@@ -1,6 +1,6 @@
-// The two pipes by which the service tells a program something that it may sleep for: completion
-// channels and asynchronous events. The writing ends are ours alone and never block: a program that
-// does not read loses what does not fit, and nobody else notices.
+// The two pipes by which the service wakes a program: completion channels and asynchronous events.
+// Only the service writes, and it never blocks: a program that does not read loses what does not
+// fit, and nobody else notices.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Pipe {
   bool make();
 };
 
-// False when it did not fit, or nobody reads any more.
+// False if it did not fit, or if the reading end is closed.
 bool write_event(int pipe, const attach::ChannelEvent& event);
 bool write_notice(int pipe, const attach::AsyncNotice& notice);
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t from_network(std::uint32_t value) {
   return std::endian::native == std::endian::little ? __builtin_bswap32(value) : value;
 }
 
-// All but where the bytes are.
+// All fields except the position of the bytes.
 transport::WorkRequest request_from(const attach::SendSlot& slot, transport::WorkOpcode opcode,
                                     std::uint32_t index) {
   transport::WorkRequest request;
@@ -142,7 +142,7 @@ PairAdapter::Step PairAdapter::take_send(Picos now) {
   }
 }
 
-// In its turn: what was posted before completes first.
+// In order: requests posted earlier complete first.
 PairAdapter::Step PairAdapter::refuse(Picos now, std::uint32_t index, const attach::SendSlot& slot,
                                       attach::EntryStatus status) {
   const transport::QpState state = s_.engine->view().state_of(s_.number);
@@ -170,8 +170,8 @@ PairAdapter::Step PairAdapter::invalidate(Picos now, std::uint32_t index,
   return done_here(now, index, slot);
 }
 
-// Vol. 1, 10.6.7.2: on a queue pair whose peer may use it, as ibv_post_send offers it; one that may
-// not be bound fails it.
+// Vol. 1, 10.6.7.2: only on a reliable or unreliable connection; a window that may not be bound
+// fails the queue pair.
 PairAdapter::Step PairAdapter::bind_window(Picos now, std::uint32_t index,
                                            const attach::SendSlot& slot) {
   const bool offered = s_.type == transport::QpType::rc || s_.type == transport::QpType::uc;
@@ -187,7 +187,7 @@ PairAdapter::Step PairAdapter::bind_window(Picos now, std::uint32_t index,
   bind.access = static_cast<std::uint8_t>(slot.swap & transport::access::remote);
   bind.pd = s_.pd;
   bind.qp = s_.number;
-  // Local rights say nothing here: nobody uses a window locally.
+  // Local rights do not matter here: a window is never used locally.
   const bool known =
       (slot.swap & ~std::uint64_t{transport::access::remote | transport::access::local_write}) == 0;
   if (!known || !s_.engine->regions().bind(bind)) {
@@ -240,12 +240,12 @@ void PairAdapter::count_begin(Picos now, std::uint32_t index,
   std::uint64_t bytes = request.length;
   for (unsigned i = 0; i < request.segment_count; ++i) bytes += request.segments[i].length;
   telemetry::MessageBegun& slot = begun_[index & (begun_.size() - 1)];
-  // Its place is taken again, so it has completed silently.
+  // Its place is taken again, so the former request has completed silently.
   s_.meter->end(slot, now_ns, telemetry::MessageEnd::completed);
   slot = s_.meter->begin(now_ns, bytes, cluster_of(request));
 }
 
-// That the message's data goes to: of a READ this NIC's own.
+// The cluster that the message's data goes to; for a READ, this NIC's own.
 std::uint8_t PairAdapter::cluster_of(const transport::WorkRequest& request) const {
   if (s_.meter->clusters() == 0) [[likely]]
     return telemetry::kNoCluster;

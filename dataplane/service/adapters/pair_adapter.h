@@ -1,5 +1,5 @@
-// A queue pair between a program and an engine: takes its requests out of the shared queues, gives
-// them to the engine, and says of each completion which request it was. For the worker's thread.
+// A queue pair between a program and an engine: takes requests from the shared queues, gives them
+// to the engine, and finds the request of each completion. For the worker's thread.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace paceline::service {
 struct Pumped {
   std::uint32_t messages = 0;  // given to the engine, or completed without it
   bool any = false;            // these, or receive requests
-  bool more = false;           // something waits: it will not be rung for again
+  bool more = false;           // more waits, and the doorbell will not ring for it again
 };
 
 class PairAdapter {
@@ -41,14 +41,14 @@ class PairAdapter {
     OwnReceives* receives = nullptr;       // nullptr: it shares a receive queue,
     SharedReceives* shared = nullptr;      // this one
     int notices = -1;                      // the pipe of its session
-    telemetry::NicMeter* meter = nullptr;  // of its NIC; nullptr: nobody counts
+    telemetry::NicMeter* meter = nullptr;  // of its NIC; nullptr: nothing is counted
     std::uint32_t user = 0;                // whose it is
     std::uint32_t pid = 0;
   };
 
   explicit PairAdapter(const Setup& setup)
       : s_(setup), begun_(setup.meter == nullptr ? 0 : setup.send.slots()) {}
-  // The engine has made it; before anything else.
+  // The engine has created it; call this before anything else.
   void set_number(std::uint32_t number) { s_.number = number; }
 
   std::uint32_t number() const { return s_.number; }
@@ -65,7 +65,7 @@ class PairAdapter {
   std::uint32_t user() const { return s_.user; }
   std::uint32_t pid() const { return s_.pid; }
 
-  // Has no queues of its own: a target of XRC.
+  // An XRC target has no queues of its own.
   bool is_target() const { return s_.type == transport::QpType::xrc_target; }
 
   // Takes up to `budget` messages (receive requests count as none).
@@ -75,19 +75,20 @@ class PairAdapter {
     return s_.send.waiting() + s_.engine->view().queued_sends(s_.number);
   }
   bool sends_complete_to(const CompletionAdapter& cq) const { return s_.send_cq == &cq; }
-  // Into RESET: whatever is in the queues is gone without a completion.
+  // Goes to RESET: requests in the queues disappear without a completion.
   void forget();
   // The engine has completed a request of the send queue: it and those before it, which have
   // completed silently, are counted.
   void count_end(const transport::Completion& completion);
-  // It goes: what is under way will not be heard of again.
+  // The queue pair is destroyed: requests in progress get no completion any more.
   void count_lost();
-  // What the program sees of it. Room that the completion stands for is visible before the entry
-  // is: in a shared receive queue it is told here, in queues of its own it comes with the entry.
+  // The entry that the program sees. The room that a completion frees is visible before the entry:
+  // for a shared receive queue it is told here, for the queue pair's own queues it comes with the
+  // entry.
   attach::CompletionEntry entry_of(const transport::Completion& completion) const;
-  // True once after what the program wrote made no sense: the queue pair is in error.
+  // True once after the program wrote something that makes no sense: the queue pair is in error.
   bool report_failed() { return failed_ && !std::exchange(reported_, true); }
-  // Into error, as after a request that cannot be carried out.
+  // Puts the queue pair into error, as after a request that cannot be carried out.
   void fail(Picos now);
 
  private:
@@ -95,7 +96,7 @@ class PairAdapter {
   Step take_send(Picos now);
   Step refuse(Picos now, std::uint32_t index, const attach::SendSlot& slot,
               attach::EntryStatus status);
-  // Both in their turn, without a packet.
+  // Both run in order, without a packet.
   Step invalidate(Picos now, std::uint32_t index, const attach::SendSlot& slot);
   Step bind_window(Picos now, std::uint32_t index, const attach::SendSlot& slot);
   Step done_here(Picos now, std::uint32_t index, const attach::SendSlot& slot);
@@ -116,7 +117,7 @@ class PairAdapter {
   std::vector<Listener> listeners_;             // of a target of XRC
   std::vector<telemetry::MessageBegun> begun_;  // by slot of the send queue
   std::uint32_t oldest_ = 0;                    // request that is not known to have ended
-  bool failed_ = false;                         // its shared queues make no sense any more
+  bool failed_ = false;                         // its shared queues no longer make sense
   bool reported_ = false;
 };
 

@@ -172,7 +172,7 @@ std::uint16_t source_port_of(std::uint32_t flow_label, std::uint32_t local_qp,
 }
 
 std::optional<Rate> static_rate_of(std::uint8_t number) {
-  // By number, in Mb/s; what the names of the enum round is what links carry.
+  // By number, in Mb/s: the exact rates of links, which the enum's names round.
   constexpr std::uint32_t kMbps[] = {0,       0,       2500,    10'000,   30'000,  5000,   20'000,
                                      40'000,  60'000,  80'000,  120'000,  14'062,  56'250, 112'500,
                                      168'750, 25'781,  103'125, 206'250,  309'375, 28'125, 53'125,

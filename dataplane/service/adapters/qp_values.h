@@ -29,14 +29,14 @@ void remember(attach::QpValues& known, const attach::QpValues& asked);
 attach::QpValues values_of(const attach::QpValues& known,
                            const transport::QpAttributes& attributes);
 
-// The UDP source port of a connection. With a flow label it is the label's (Linux and rdma-core map
-// the 20 bits so: rdma_flow_label_to_udp_sport); else a label is made of both queue pair numbers
-// (rdma_calc_flow_label).
+// The UDP source port of a connection. A flow label determines it (Linux and rdma-core map the 20
+// bits in the same way: rdma_flow_label_to_udp_sport). Without one, a label is made from both queue
+// pair numbers (rdma_calc_flow_label).
 std::uint16_t source_port_of(std::uint32_t flow_label, std::uint32_t local_qp,
                              std::uint32_t remote_qp);
 
-// The bound that an address vector's static rate is: a number of enum ibv_rate. 0: none; nothing:
-// there is no such number.
+// The limit that an address vector's static rate means, a number of enum ibv_rate. 0: none;
+// nothing: the number does not exist.
 std::optional<Rate> static_rate_of(std::uint8_t number);
 
 // The traffic class that an address vector asks for: by DSCP, else by service level, else none.

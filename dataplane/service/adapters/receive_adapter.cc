@@ -6,7 +6,7 @@ namespace paceline::service {
 
 namespace {
 
-// A receive request as it was copied out. False when it makes no sense.
+// Reads a receive request that was copied out. False if it makes no sense.
 bool take_receive(const WorkQueueView& view, std::uint32_t max_segments, SegmentList& list,
                   std::uint64_t& wr_id) {
   const std::byte* const at = view.slot(view.next());

@@ -25,7 +25,7 @@ class OwnReceives {
   struct Result {
     bool any = false;     // the engine was given something
     bool more = false;    // waits until the queue pair may take it
-    bool broken = false;  // what the program wrote makes no sense
+    bool broken = false;  // the program wrote something that makes no sense
   };
   Result pump(Picos now, transport::Engine& engine, std::uint32_t qp_number);
   void forget() { view_.skip_all(); }
@@ -45,12 +45,12 @@ class SharedReceives {
 
   transport::ReceiveQueue& queue() { return queue_; }
   std::uint32_t handle() const { return handle_; }
-  // Of XRC: the number that requests name it by.
+  // For XRC: the number by which requests name it.
   void set_number(std::uint32_t number) { number_ = number; }
   std::uint32_t number() const { return number_; }
 
-  // Takes what the program has posted; true when there was anything. A queue that makes no sense
-  // is left alone from then on (broken()).
+  // Takes what the program has posted; true if there was anything. A queue that makes no sense is
+  // not read again (broken()).
   bool pump();
   // Tells the program how many requests messages have taken. Called before the completion of such a
   // message becomes visible: a program that has polled it finds the room.
@@ -61,8 +61,8 @@ class SharedReceives {
   // Likewise for messages without a completion. True once when fewer requests than the limit are
   // left: the limit is then disarmed (vol. 1, 10.2.9.2).
   bool settle();
-  // Takes what is posted, and goes on in other memory. False, and nothing is changed: requests that
-  // no message has taken, or the limit, are more than would fit, or the queue is broken. Allocates.
+  // Takes what is posted, and continues in other memory. False, with nothing changed, if waiting
+  // requests or the limit do not fit, or if the queue is broken. Allocates.
   bool resize(std::byte* memory, attach::WorkQueueShape shape);
   void arm(std::uint32_t limit) { limit_ = limit; }
   std::uint32_t limit() const { return limit_; }

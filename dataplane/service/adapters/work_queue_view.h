@@ -1,5 +1,5 @@
-// One work queue as the service sees it: memory that the program writes, of which each slot is
-// copied out once and only the copy is believed.
+// One work queue as the service sees it. The program writes its memory; the service copies each
+// slot once and trusts only the copy.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class WorkQueueView {
     shape_ = shape;
     header().tail.value.store(next_, std::memory_order_relaxed);
   }
-  // Whatever is there is passed over.
+  // Skips all slots that are there.
   void skip_all() {
     next_ = header().tail.value.load(std::memory_order_acquire);
     tell_taken(next_);
@@ -63,7 +63,7 @@ class WorkQueueView {
   std::uint32_t next_ = 0;
 };
 
-// The list of a request, copied out. Segments without bytes need no key and are left out.
+// The segment list of a request, copied out. Segments without bytes need no key and are left out.
 struct SegmentList {
   std::array<transport::Segment, transport::kMaxSegments> segments{};
   unsigned count = 0;

@@ -55,7 +55,7 @@ bool WorkerSession::pump(Picos now) {
 
   const std::uint32_t granted = std::min(kMessagesPerTurn, s_.budget->available(now));
   std::uint32_t budget = granted;
-  // From where the turn before ended, so that all get their turn though each takes long.
+  // Continues where the turn before ended, so that all get their turn even if each takes long.
   for (std::uint32_t i = 0; i < attach::kDoorbellWords; ++i) {
     const std::uint32_t word = (first_word_ + i) % attach::kDoorbellWords;
     if ((pending_words_ >> word & 1U) == 0) continue;

@@ -1,6 +1,6 @@
 // A session as its worker knows it: the doorbells that the program rings, the queues behind them,
-// what is pending of them. All calls are on the worker's thread; the owner of the objects adds and
-// removes them by its task queue.
+// and which of these are pending. All calls are on the worker's thread; the owner of the objects
+// adds and removes them through its task queue.
 #pragma once
 
 #include <array>
@@ -44,17 +44,17 @@ class WorkerSession {
   void remove(SharedReceives& receives, std::uint32_t bell);
   void add(CompletionAdapter& queue);
   void remove(CompletionAdapter& queue);
-  // Its state has changed: what waited is looked at again.
+  // Its state has changed: pending work is looked at again.
   void retry(std::uint32_t bell) { mark(bell); }
 
   // --- in a turn ---
-  // Takes what has been rung for; true when the engine was given anything.
+  // Serves the bells that were rung; true if the engine was given anything.
   bool pump(Picos now);
-  // Hands over what was completed. True when there was anything.
+  // Hands over completions. True if there were any.
   bool settle();
   // True once after it has told the engine something that the next poll must act on.
   bool take_disturbed() { return std::exchange(disturbed_, false); }
-  // When it wants a turn though nobody rings.
+  // When it needs a turn even if no bell rings.
   Picos next_deadline(Picos now) const;
 
   // Any thread.

@@ -33,7 +33,7 @@ struct CmCounts {
 
 class CmService {
  public:
-  // Takes a message to another machine. One that is lost on the way is sent again in time.
+  // Takes a message to another machine. A message that is lost on the way is sent again in time.
   using Leave = std::function<void(const Parcel&)>;
 
   CmService(boost::asio::io_context& context, NicBook nics, Leave leave);
@@ -52,16 +52,16 @@ class CmService {
 
   struct Ran {
     UcmResult result;
-    // No event waits any more: the program must take the byte out of its end.
+    // No event waits any more: the program must read the byte from its end.
     bool drained = false;
     bool other_drained = false;  // likewise, for UcmRequest::other_channel
   };
   // The error is EACCES if the channel belongs to another program.
   Ran run(std::uint32_t owner, const UcmRequest& request);
 
-  // An instance has left the machine: as ConnectionManager::take_away().
+  // An instance has left the machine: see ConnectionManager::take_away().
   void take_away(std::size_t nic);
-  // A message of another machine, as ConnectionManager::arrive().
+  // A message of another machine: see ConnectionManager::arrive().
   void arrive(const Parcel& parcel, std::span<const std::byte> bytes);
 
   CmCounts counts(std::uint32_t owner) const;

@@ -1,6 +1,6 @@
-// The guard of a NIC that has two arms at a time: what it counts by the cluster of the port that
-// data goes to, summed up by the arm that the cluster has, and judged for each arm alone. Pauses of
-// the NIC's link and drops at the port towards it are of the NIC, and judged there. Pure.
+// The guard of a NIC that has two arms at a time. The counts by the cluster of the destination port
+// are summed up by the arm of that cluster, and judged for each arm alone. Pauses of the NIC's link
+// and drops at the port towards it belong to the NIC, and are judged there. Pure.
 #pragma once
 
 #include <array>
@@ -21,13 +21,14 @@ class ArmGuard {
     GuardTrip trip;
   };
 
-  // Other arms are in force: what was before is no evidence against them.
+  // Other arms are in force: earlier counts are not evidence against them.
   void forget() { last_.clear(); }
-  // `nic`: of the whole NIC at the same time. The first look after forget() is only a beginning.
+  // `nic`: the whole NIC's counts at the same time. The first look after forget() is only a
+  // baseline.
   std::optional<Trip> look(const GuardSample& nic,
                            std::span<const telemetry::ClusterSample> clusters,
                            const GuardLimits& limits);
-  // The only arm that has a strike: of what the whole NIC did it is the likely one.
+  // The only arm with a strike: it is the likely cause of what the whole NIC did.
   std::optional<std::uint8_t> suspect() const {
     if (arms_[0].judge.calm() == arms_[1].judge.calm()) return std::nullopt;
     return arms_[0].judge.calm() ? std::uint8_t{1} : std::uint8_t{0};

@@ -1,4 +1,4 @@
-// From what is in force and what an operator wants to the values that a NIC would run. Pure.
+// Computes the values that a NIC would run, from what is in force and what an operator wants. Pure.
 #pragma once
 
 #include <string>

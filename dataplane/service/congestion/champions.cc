@@ -43,7 +43,7 @@ std::vector<std::size_t> Champions::pick(const std::optional<std::vector<std::st
 
 std::vector<std::string> Champions::apply(const std::vector<Change>& changes) {
   std::vector<std::string> errors;
-  // First whether every engine takes it, then all of them: a letter for each worker, each time.
+  // First checks that every engine takes it, then applies it: each time one letter per worker.
   for (const bool in_earnest : {false, true}) {
     for (std::size_t w = 0; w < service_.workers(); ++w) {
       const auto first = std::find_if(changes.begin(), changes.end(), [&](const Change& change) {

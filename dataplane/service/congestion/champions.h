@@ -22,7 +22,7 @@ class Champions {
     NicPlace place{};
     cc::PortFacts facts{};
     CcArm champion;
-    CcArm current;  // of what is in force
+    CcArm current;  // the values in force
     NicInForce in_force{};
   };
   struct Change {
@@ -39,21 +39,21 @@ class Champions {
 
   const std::vector<Nic>& nics() const { return nics_; }
   const Nic& nic(std::size_t n) const { return nics_[n]; }
-  // All NICs if none are named. Names that do not exist are errors.
+  // All NICs if none are named. Unknown names are errors.
   std::vector<std::size_t> pick(const std::optional<std::vector<std::string>>& names,
                                 std::vector<std::string>& errors) const;
 
-  // All of them, or none; what is wrong. A change is checked for all of its NICs before the first
-  // one changes, and reaches each worker in one letter.
+  // Applies all changes or none; returns what is wrong. A change is checked for all of its NICs
+  // before the first one changes, and reaches each worker in one letter.
   std::vector<std::string> apply(const std::vector<Change>& changes);
   // It is in force already.
   void set_champion(std::size_t nic, const CcArm& arm) { nics_[nic].champion = arm; }
-  // The same values, of another profile.
+  // The same values, under the name of another profile.
   void name_current(std::size_t nic, const CcArm& arm) { nics_[nic].current = arm; }
 
-  // Why the NIC's engine does not take two arms at a time; empty: it does.
+  // Why the NIC's engine does not take two arms at a time; empty: it does take them.
   std::string refusal(std::size_t nic, const transport::ArmsByPeer& arms);
-  // Why its engine does not call an algorithm's plug-in any more.
+  // Why its engine no longer calls an algorithm's plug-in.
   cc::plugin::Offence quarantined(std::size_t nic, cc::AlgorithmId algorithm);
   // The number of the guard's latched trip, which the worker publishes from now on.
   void note_guard(std::size_t nic, std::uint32_t number);
@@ -62,7 +62,7 @@ class Champions {
  private:
   ServiceWorker& worker_of(std::size_t nic) { return service_.worker(nics_[nic].place.worker); }
   NicInForce in_force_after(const Change& change) const;
-  // For one worker: what it refuses, or what it puts in force.
+  // On one worker: checks for refusals, or puts the change in force.
   void check(ServiceWorker& worker, const Change& change, std::vector<std::string>& errors) const;
   void put(ServiceWorker& worker, Picos now, const Change& change) const;
 

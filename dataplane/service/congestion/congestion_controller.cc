@@ -83,7 +83,7 @@ CongestionController::Outcome CongestionController::configure(const ControlReque
           fmt::format("{}: the trial \"{}\" is running", champions_.nic(n).name, trial->name));
     }
   }
-  // Nothing is loaded for a request that is refused anyway.
+  // Loads nothing for a request that is refused anyway.
   const config::CongestionChange change = with_plugin(request.change, out.errors);
   if (change.names_file()) return out;
   std::vector<CcArm> arms;
@@ -295,7 +295,7 @@ void CongestionController::look(std::size_t nic) {
   if (finding) tripped(nic, finding->trip, {}, finding->arm);
 }
 
-// Names all of them: which one is new is not recorded.
+// Names all of them: it is not recorded which one is new.
 std::string CongestionController::quarantines_on(std::size_t nic) {
   std::vector<std::string> out;
   for (const cc::AlgorithmInfo& info : cc::algorithms()) {

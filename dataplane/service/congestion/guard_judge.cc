@@ -15,7 +15,7 @@ struct Finding {
   bool far_beyond = false;
 };
 
-// Counters only grow; one that does not is of another service and says nothing.
+// Counters only grow; one that shrinks belongs to another service and tells nothing.
 double grown(std::uint64_t now, std::uint64_t before) {
   return now > before ? static_cast<double>(now - before) : 0;
 }

@@ -1,6 +1,6 @@
-// The guard of a NIC: what its worker counts, look by look, against limits. Pure: it is fed with
-// sums since the start and says when enough is enough. Three looks in a row that break the same
-// rule, or one that is ten times beyond it, are a trip.
+// The guard of a NIC: compares its worker's counters with limits, look by look. Pure: it is fed
+// with sums since the start and decides when a limit is exceeded. Three looks in a row that break
+// the same rule, or one that is ten times beyond it, are a trip.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class GuardJudge {
   static constexpr unsigned kLooksInARow = 3;
   static constexpr double kAtOnce = 10;
 
-  // Other parameters are in force: what was before is no evidence against them.
+  // Other parameters are in force: earlier counts are not evidence against them.
   void begin(const GuardSample& now) {
     last_ = now;
     strikes_ = {};

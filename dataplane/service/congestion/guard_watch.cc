@@ -10,7 +10,7 @@ namespace paceline::service {
 
 GuardWatch::GuardWatch(std::span<const std::byte> segment, std::size_t nics) : nics_(nics) {
   if (const std::string wrong = reader_.open(segment); !wrong.empty()) {
-    spdlog::error("the guard does not see what workers count: {}", wrong);
+    spdlog::error("the guard cannot read the workers' counters: {}", wrong);
   }
 }
 
@@ -71,7 +71,7 @@ std::optional<GuardWatch::Finding> GuardWatch::judge(const GuardLimits& limits,
 
 void GuardWatch::restart(std::size_t n) {
   Nic& nic = nics_[n];
-  // Not into the sample of the look that this may follow.
+  // Not into the sample of the look that may follow.
   telemetry::NicSample sample;
   if (const auto now = read(n, sample)) nic.judge.begin(*now);
   nic.by_arm.forget();

@@ -1,6 +1,6 @@
-// The guard over what workers count: looks at every NIC's figures in the telemetry segment, judges
-// them, and keeps what it found. What follows of a finding is for its caller to do. Pure, over
-// memory that others write.
+// The guard over the workers' counters: looks at every NIC's figures in the telemetry segment,
+// judges them, and keeps its findings. Its caller acts on a finding. Pure, over memory that others
+// write.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct GuardEvent {
   GuardTrip trip{};
   bool reverted = false;            // else only reported
   std::string trial;                // that it ended
-  std::optional<std::uint8_t> arm;  // of two at a time: the one that broke the rule, if one did
+  std::optional<std::uint8_t> arm;  // with two arms: the one that broke the rule, if one did
   std::string detail;               // which plug-in, and why
 };
 
@@ -41,13 +41,13 @@ class GuardWatch {
   // The segment outlives this.
   GuardWatch(std::span<const std::byte> segment, std::size_t nics);
 
-  // Looks at a NIC. False: nothing to be seen.
+  // Looks at a NIC. False: there is nothing to see.
   bool look(std::size_t nic);
   // Found by the last look(): plug-ins quarantined since the look before.
   std::optional<std::uint64_t> new_quarantine();
   // Found by the last look(): a rule that was broken for long enough.
   std::optional<Finding> judge(const GuardLimits& limits, const NicInForce& in_force);
-  // Other parameters are in force: what was counted up to here is no evidence against them.
+  // Other parameters are in force: earlier counts are not evidence against them.
   void restart(std::size_t nic);
 
   // Whether a finding without a revert is news: a rule that is broken all the time is reported

@@ -25,18 +25,18 @@ namespace {
 
 constexpr off_t kMostPlugin = off_t{16} << 20;
 
-// Without links, or empty with errno.
+// The path without links, or empty with errno.
 std::string without_links(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> found(::realpath(path.c_str(), nullptr),
                                                           &std::free);
   return found == nullptr ? std::string() : std::string(found.get());
 }
 
-// With whose rights this thread opens files (FileRights).
+// The user with whose rights this thread opens files (FileRights).
 uid_t file_user() { return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))); }
 
-// Why a user other than root and the one that started the service could have written the file; an
-// empty text: none could.
+// Why a user other than root and the one that started the service could have written the file;
+// empty: no such user could.
 std::string others_who_write(const struct stat& facts) {
   const uid_t starter = file_user();
   if (facts.st_uid != 0 && facts.st_uid != starter) {
@@ -107,7 +107,7 @@ cc::Registered PluginShelf::load(const std::string& path, const std::string& sha
                                fmt::join(folders_, ", "),
                                real == path ? std::string() : ", but " + real));
   }
-  // From here on the descriptor is what is judged, read and run, whatever comes to be called so.
+  // From here on the descriptor is judged, read and run, whichever file has the name by then.
   const attach::Descriptor file(
       ::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts {};

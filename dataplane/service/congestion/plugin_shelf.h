@@ -20,8 +20,8 @@ class PluginShelf {
   explicit PluginShelf(std::vector<std::string> folders);
 
   // The plug-in in the file at `path`, absolute, with this content (64 hexadecimal digits; empty:
-  // any). One that is loaded already is that one. What is loaded is a copy: the file may be
-  // replaced or written over. The error begins with the path.
+  // any). A plug-in that is already loaded is returned as it is. A copy is loaded: the file may be
+  // replaced or overwritten. The error begins with the path.
   cc::Registered load(const std::string& path, const std::string& sha256) const;
 
  private:

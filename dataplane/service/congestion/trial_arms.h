@@ -1,5 +1,4 @@
-// Trials with clusters: two arms in force at a time, each for data that goes to its clusters'
-// ports.
+// Trials with clusters: two arms in force at a time, each for data to the ports of its clusters.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ namespace paceline::service {
 struct Trial {
   std::string name;
   std::vector<std::size_t> nics;
-  // Two arms at a time, each for the ports of its clusters: the NICs of each, which together are
-  // `nics`; and the arms in force. Empty: the trial's NICs have one arm at a time.
+  // Two arms at a time, each for the ports of its clusters: the NICs of each cluster, which
+  // together are `nics`; and the arms in force. Empty: the trial's NICs have one arm at a time.
   std::vector<std::vector<std::size_t>> clusters;
   std::vector<std::uint8_t> arms;
   std::vector<CcArm> champions;  // by place in `nics`
@@ -28,7 +28,7 @@ struct Trial {
   GuardLimits limits{};
   std::uint32_t hold_ms = 0;
   std::uint64_t renewed_ms = 0;
-  std::uint8_t arm = 0;  // with clusters: 1 while any of them has it
+  std::uint8_t arm = 0;  // with clusters: 1 while any of them has arm 1
   std::uint8_t epoch = 0;
   TrialState state = TrialState::running;
   std::string why;
@@ -42,7 +42,7 @@ class TrialTable {
   // Null: there is none.
   const Trial* find(std::string_view name) const;
   Trial* find(std::string_view name);
-  // The one that runs on a NIC.
+  // The trial that runs on a NIC.
   const Trial* running_on(std::size_t nic) const;
   Trial* running_on(std::size_t nic);
 

@@ -73,7 +73,7 @@ CaptureController::Begun CaptureController::begin(const ControlClient& client,
     captures_.pop_back();
     return refused(fmt::format("memory for a capture: {}", std::strerror(error)));
   }
-  // The worker shall not wait for pages.
+  // Touches all pages now, so that the worker need not wait for them.
   std::memset(capture.ring.data(), 0, capture.ring.size());
   const auto& page = *new (capture.page.data()) CaptureReaderPage;
   ServiceWorker& worker = service_.worker(place->worker);
@@ -105,7 +105,7 @@ void CaptureController::end_all_of(const ControlClient& client) {
                 [&](const Capture& capture) { return capture.client.number == client.number; });
 }
 
-// Afterwards the worker does not know the ring any more.
+// Afterwards the worker no longer knows the ring.
 void CaptureController::end(Capture& capture) {
   ServiceWorker& worker = service_.worker(capture.place.worker);
   std::uint64_t frames = 0;

@@ -1,9 +1,9 @@
 // Captures of NIC instances that clients of the control socket asked for: makes the memory, has the
-// worker begin and end, and knows whose each is. For the control thread.
+// worker begin and end, and knows the owner of each. For the control thread.
 //
-// The ring is sealed so that the service alone writes it, and its pages are there before the worker
-// sees it. The reader's page is the only memory that a client writes, and the writer believes
-// nothing of it that can hurt (port/capture/capture_ring_writer.h).
+// The ring is sealed so that only the service writes it, and its pages exist before the worker sees
+// it. The reader's page is the only memory that a client writes, and the writer believes nothing in
+// it that could do harm (port/capture/capture_ring_writer.h).
 #pragma once
 
 #include <sys/types.h>

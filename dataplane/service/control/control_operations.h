@@ -22,7 +22,7 @@ struct ControlAnswer {
   attach::SharedMemory memory;  // holds a text that was too long for a message
 };
 
-// What operators ask of the sessions of programs.
+// What operators may do to the sessions of programs.
 struct SessionOperations {
   std::function<std::string()> status;  // the text that programs get for the same question
   std::function<void(NicPlace)> take_away;
@@ -30,7 +30,7 @@ struct SessionOperations {
 
 class ControlOperations {
  public:
-  // All outlive this.
+  // All arguments outlive this.
   ControlOperations(Service& service, CongestionController& controller, std::string attach_socket,
                     SessionOperations sessions)
       : service_(service),

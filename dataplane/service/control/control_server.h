@@ -26,7 +26,8 @@ class ControlServer {
  public:
   static constexpr std::size_t kMostClients = 32;
 
-  // The service has been started; all outlive this, and the context runs no more when it goes.
+  // Requires that the service has been started. All arguments outlive this, and the context no
+  // longer runs when it is destroyed.
   ControlServer(Service& service, boost::asio::io_context& context, std::string attach_socket,
                 SessionOperations sessions);
   ~ControlServer();

@@ -21,7 +21,7 @@ namespace {
 using Json = ProbeController::Json;
 using probing::ProbeEnd;
 
-// Samples of all pairs of a service, at most: some 50 bytes each.
+// The most samples over all pairs of a service: some 50 bytes each.
 constexpr std::size_t kMostSamples = 1U << 20U;
 
 // The topmost bit clear: with it a Q_Key means something else.
@@ -33,7 +33,7 @@ std::uint32_t draw_qkey() {
 
 std::int64_t whole(double ns) { return static_cast<std::int64_t>(std::llround(ns)); }
 
-// By nearest rank.
+// Quantiles by nearest rank.
 Json quantiles(std::vector<double>& values) {
   if (values.empty()) return nullptr;
   std::sort(values.begin(), values.end());
@@ -44,7 +44,7 @@ Json quantiles(std::vector<double>& values) {
   return {{"p50", at(0.5)}, {"p99", at(0.99)}};
 }
 
-// It shows this, or what is said of this NIC's clock, from now on.
+// From now on the clock shows this, or what is given for this NIC's clock.
 probing::HostClock clock_of(Picos now, Nanos shows, const std::string& nic,
                             const std::vector<ClockFault>& faults) {
   probing::HostClock clock;
@@ -86,7 +86,7 @@ Json path_json(const probing::PeerFigures& figures, std::uint16_t path) {
                                      })}};
 }
 
-// One-way delays are told apart by the clocks, as they are known now.
+// One-way delays are computed with the clocks as they are known now.
 Json peer_json(const wire::IpAddress& address, const probing::PeerFigures& figures, Nanos now) {
   using Sample = probing::ProbeSample;
   using Value = std::optional<double>;

@@ -1,5 +1,5 @@
-// Probing, for clients of the control socket who ask for it: gives every NIC instance what it
-// probes and answers by, has it begin, and says what came of it. For the control thread.
+// Probing on request of clients of the control socket: gives every NIC instance its queue pair for
+// probes and answers, starts it, and reports the results. For the control thread.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class ProbeController {
   ProbeController(const ProbeController&) = delete;
   ProbeController& operator=(const ProbeController&) = delete;
 
-  // What the answers have; with any error nothing has changed.
+  // The content of the answers; with any error nothing has changed.
   using Json = nlohmann::ordered_json;
   Json open(const ControlClient& client, const ProbeRequest& request,
             std::vector<std::string>& errors);
   Json begin(const ControlClient& client, const ProbeRequest& request,
              std::vector<std::string>& errors);
-  // Faults of clocks have come or gone: whoever probes sees them.
+  // Clock faults have begun or ended: running probes see them.
   void change_clocks();
   Json figures(const ControlClient& client, std::vector<std::string>& errors);
   // The client is gone.

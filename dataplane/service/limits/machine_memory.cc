@@ -12,7 +12,7 @@ namespace paceline::service {
 
 namespace {
 
-// A limit file's number; "max", no number or no file: `most`.
+// The number in a limit file; `most` for "max", or if there is no number or no file.
 std::uint64_t limit_in(const std::string& path, std::uint64_t most) {
   std::uint64_t value = 0;
   std::ifstream file(path);

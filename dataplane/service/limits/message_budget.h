@@ -9,11 +9,11 @@ namespace paceline::service {
 
 class MessageBudget {
  public:
-  // `rate` messages a second, 0: no limit; `burst` (>= 1) at most at once.
+  // `rate` messages a second, 0: no limit; at most `burst` (>= 1) at once.
   MessageBudget(std::uint64_t rate, std::uint32_t burst)
       : interval_(rate == 0 ? 0 : kSecond / static_cast<std::int64_t>(rate)), burst_(burst) {}
 
-  // How many may go at `now`; the caller spends as many as it uses.
+  // How many may be sent at `now`; the caller spends as many as it uses.
   std::uint32_t available(Picos now) const {
     if (interval_ == 0) return kUnlimited;
     if (full_at_ <= now.count) return static_cast<std::uint32_t>(burst_);

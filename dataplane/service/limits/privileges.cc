@@ -25,7 +25,7 @@ struct Need {
   unsigned number;
   std::string_view name;
   bool ports;     // only where there are any
-  bool in_force;  // else to be taken on by a copy
+  bool in_force;  // else a copying thread takes it on
   std::string_view why;
 };
 
@@ -93,8 +93,9 @@ bool may_become(const User& who) {
          mapped("/proc/self/uid_map", who.user) && mapped("/proc/self/gid_map", who.groups.front());
 }
 
-// Used instead of `nobody`, whose other processes could kill the service. Systems do not give this
-// id to users: it is between the ranges of systemd-homed and of systemd's dynamic users.
+// Used instead of `nobody`, because other processes of `nobody` could kill the service. Systems do
+// not give this id to users: it lies between the ranges of systemd-homed and of systemd's dynamic
+// users.
 constexpr uid_t kUnassignedUid = 60'999;
 
 // False: there is no user to which this process may change.
@@ -106,7 +107,7 @@ bool choose_user(User& out) {
   return may_become(out);
 }
 
-// With its groups, and the capabilities that are permitted.
+// Changes to that user with its groups, and with the permitted capabilities.
 std::string become(const User& who) {
   int with_parent = 0;  // the signal of the parent's end, which a change of user takes back
   ::prctl(PR_GET_PDEATHSIG, &with_parent, 0, 0, 0);
@@ -188,8 +189,8 @@ std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out) {
     if (need.in_force) keep.effective |= bit(need.number);
     out.kept.push_back({std::string(need.name), need.in_force, std::string(need.why)});
   }
-  // In most containers root may not trace: who copies for its programs needs all that they have.
-  // Somebody who names another user does without them.
+  // In most containers root may not trace: copying for root's programs needs all capabilities that
+  // they have. An operator who names another user does without that.
   if ((out.user == 0 || choose) && (had & bit(CAP_SYS_PTRACE)) == 0) {
     for (unsigned number = 0; number <= CAP_LAST_CAP; ++number) {
       if ((had & ~keep.permitted & bit(number)) == 0) continue;

@@ -20,7 +20,7 @@ struct KeptCapability {
 
 struct Privileges {
   uid_t user = 0;
-  // May attach and control beside root: the user of the service, but 0 where the service chose it.
+  // May attach and control, besides root: the user of the service, but 0 if the service chose it.
   uid_t owner = 0;
   // The user that started the service: sockets and folders that an operator names belong to it.
   Credentials starter;
@@ -36,7 +36,7 @@ struct PrivilegeNeeds {
   bool ports = false;  // devices of this machine are open
 };
 
-// Drops those of the calling thread and of threads that it starts; of all threads if the user
+// Drops privileges of the calling thread and of threads that it starts; of all threads if the user
 // changes. They cannot be regained. Returns an error, after which the process must end, or "".
 std::string drop_privileges(const PrivilegeNeeds& needs, Privileges& out);
 

@@ -14,11 +14,11 @@ inline constexpr std::uint32_t kMostSegments = transport::kMaxSegments;
 inline constexpr std::uint32_t kMostEntries = 1U << 22U;
 inline constexpr std::size_t kMostChannels = 1024;  // of a session
 inline constexpr std::uint64_t kChannelDescriptors = 2;
-// Its connection, the program's process, folder, state and address space, the process that copies,
-// its memory, doorbells, event descriptor and pipe.
+// The descriptors of a session: its connection; the program's process, folder, state and address
+// space; the process that copies; its memory, doorbells, event descriptor and pipe.
 inline constexpr std::uint64_t kSessionDescriptors = 11;
-// A tenant has half of the service's descriptors, and no less than these: a service that may open
-// fewer than twice as many is for one user.
+// A tenant has half of the service's descriptors, and at least this many: a service that may open
+// fewer than twice as many serves one user.
 inline constexpr std::uint64_t kFewDescriptors = 512;
 
 // Queue pairs per NIC in the telemetry segment. Further queue pairs are served but not in the

@@ -41,7 +41,7 @@ struct ObjectLimits {
   std::uint32_t inline_bytes = 512;  // of a request
   std::uint32_t entries = 65536;     // of a completion queue
   std::uint32_t rd_atomic = 16;      // READs and atomics of a queue pair, either direction
-  std::uint64_t region_bytes = 0;    // 0: as many as a tenant may register
+  std::uint64_t region_bytes = 0;    // 0: what a tenant may register
 };
 
 struct WorkerTimes {

@@ -1,5 +1,5 @@
 // A tenant: one user id, whatever programs it runs. For the control thread, except for the message
-// budgets, each of which is its worker's.
+// budgets, each of which belongs to its worker.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 
 namespace paceline::service {
 
-// Something there may only be so much of.
+// A resource of which there is a limited amount.
 struct Allowance {
   std::uint64_t used = 0;
   std::uint64_t most = 0;
@@ -30,7 +30,7 @@ struct Allowance {
   void give(std::uint64_t amount = 1) { used -= amount; }
 };
 
-// A part of an allowance, given back by whoever has it last.
+// A part of an allowance; its last holder gives it back.
 class Held {
  public:
   Held() = default;
@@ -75,13 +75,13 @@ struct Tenant {
     }
   }
 
-  // Sessions that have ended, but not wholly: a close or a copy that waits for the program. They
-  // are let go on any thread.
+  // Sessions that have ended, but not completely: a close or a copy waits for the program. They are
+  // released on any thread.
   std::shared_ptr<const void> remains() {
     left->fetch_add(1, std::memory_order_relaxed);
     return {left.get(), [of = left](const void*) { of->fetch_sub(1, std::memory_order_relaxed); }};
   }
-  // Not as many of them as a user may have sessions.
+  // There are fewer of them than a user may have sessions.
   bool tidy() const { return left->load(std::memory_order_relaxed) < sessions.most; }
 
   uid_t user;

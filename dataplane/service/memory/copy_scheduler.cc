@@ -34,8 +34,8 @@ void CopyScheduler::free(std::uint32_t index) {
   streams_[index].state = State::free;
 }
 
-// Free; or that of the stream which was last asked for longest ago; or an answer that nobody came
-// for (whose queue pair, if it still comes, asks again).
+// A free place; or that of the stream whose last request is the oldest; or one with an answer that
+// was not fetched (if its queue pair still comes, it asks again).
 std::uint32_t CopyScheduler::place_for_new() {
   std::uint32_t best = kNone;
   for (std::uint32_t i = 0; i < CopyThread::kJobs; ++i) {
@@ -137,7 +137,7 @@ std::size_t CopyScheduler::take_ready(std::span<std::uint32_t> out) {
     stream.since = ++clock_;
     out[ready++] = keys_[index] >> 2U;
   }
-  // Each job done makes room for one that waits.
+  // Each finished job makes room for one that waits.
   if (waiting_.empty()) room_ = 0;
   for (; room_ != 0 && ready < out.size() && !waiting_.empty(); --room_) {
     out[ready++] = waiting_.front();

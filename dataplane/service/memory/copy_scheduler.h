@@ -1,11 +1,11 @@
-// The worker's side of copying: what was asked for and has to wait becomes a job of the copy
-// thread; the result is kept until the call is repeated. Only the worker's thread calls.
+// The worker's side of copying: a call that has to wait becomes a job of the copy thread; the
+// result is kept until the call is repeated. Only the worker's thread calls.
 //
-// A stream is one side of a queue pair in one direction: it has one access under way at most. The
-// calls of an access to several pieces of memory come one after another, each access from its first
-// call on again after one had to wait (transport::MemoryCaller). So the stream keeps what earlier
-// calls of the access brought, and answers them from there: each piece is copied once. Where an
-// access ends is not said; the next one is known by its place (`at`), which does not grow.
+// A stream is one side of a queue pair in one direction: it has at most one access in progress. The
+// calls of an access to several pieces of memory come one after another, and start again from the
+// first call after one had to wait (transport::MemoryCaller). So the stream keeps the results of
+// earlier calls, and answers repeated calls from there: each piece is copied once. Nothing marks
+// the end of an access; the next one is recognized by its position (`at`), which does not grow.
 #pragma once
 
 #include <array>
@@ -41,22 +41,22 @@ class CopyScheduler {
                                const OrderTarget& order);
   // Queue pairs whose calls will get an answer now.
   std::size_t take_ready(std::span<std::uint32_t> out);
-  // Whatever the queue pair had under way is not asked for again.
+  // Requests that the queue pair had in progress are not repeated.
   void forget(std::uint32_t qp_number);
 
  private:
-  // As many as a work request has segments, and the header of a datagram.
+  // The segments of a work request, and the header of a datagram.
   static constexpr std::uint32_t kPieces = 17;
-  // Queue pairs that found no job free. Each has at most four streams, and a session has 4096 queue
-  // pairs at most.
+  // Queue pairs that found no free job. Each has at most four streams, and a session has at most
+  // 4096 queue pairs.
   static constexpr std::size_t kWaiting = 16'384;
 
   enum class State : std::uint8_t {
     free,
     copying,    // its last piece is
-    answered,   // it is not any more, and was not asked for yet
+    answered,   // the job is done, and its result was not fetched yet
     idle,       // it was
-    forgotten,  // copying for nobody
+    forgotten,  // its copy is no longer needed
   };
   struct Piece {
     CopyCall call;
@@ -84,7 +84,7 @@ class CopyScheduler {
   std::unique_ptr<Stream[]> streams_;                  // each with the job of its number
   std::uint64_t clock_ = 0;
   FixedRing<std::uint32_t> waiting_{kWaiting};
-  std::size_t room_ = 0;  // jobs done, of which none of them was told
+  std::size_t room_ = 0;  // finished jobs that the waiting queue pairs were not told of
 };
 
 }  // namespace paceline::service

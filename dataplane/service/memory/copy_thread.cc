@@ -20,17 +20,17 @@ namespace paceline::service {
 
 namespace {
 
-// Looks at the ring before the thread sleeps, some microseconds: on two cores a longer spin would
-// take from the program what it saves the worker.
+// The thread looks at the ring this many times before it sleeps, for some microseconds. On two
+// cores a longer spin would take from the program what it saves the worker.
 constexpr int kSpins = 200;
 
-// From one close look at the program to the next, in batches; also after a pause of that length.
+// The thread checks the program closely once in so many batches, and after a pause of kPause.
 constexpr std::uint32_t kLookEvery = 64;
 constexpr timespec kPause{0, 10'000'000};
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-// False: `most` (nullptr: for ever) went by.
+// False: `most` has passed (nullptr: no limit).
 bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t while_equal, const timespec* most) {
   return ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE,
                    while_equal, most, nullptr, 0) == 0 ||
@@ -79,9 +79,9 @@ struct CopyThread::State {
   TenantProcess process;
   CopyCounters counters;
   const std::function<void()> wake;
-  std::atomic<bool> left{false};         // nobody is woken any more
-  std::atomic<std::uint32_t> waking{0};  // somebody is being woken
-  std::mutex mutex;  // of what follows; never the copy thread's, which may be killed
+  std::atomic<bool> left{false};         // `wake` is not called any more
+  std::atomic<std::uint32_t> waking{0};  // `wake` is being called
+  std::mutex mutex;  // of what follows; the copy thread, which may be killed, never takes it
   std::vector<std::shared_ptr<const void>> kept;
 };
 
@@ -90,8 +90,8 @@ CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<voi
   std::thread thread = attach::quiet_thread([state = state_] {
     pthread_setname_np(pthread_self(), "paceline-copy");
     const bool ran = run_as(state->program->credentials(), run, state.get(), state->process);
-    // Without the tenant's credentials, or killed by it: what is asked for gets an answer, except
-    // for the batch that was in its hands.
+    // The thread has no credentials of the tenant, or the tenant killed it. Jobs still get an
+    // answer, except for the batch that it was handling.
     if (!state->stop.load(std::memory_order_acquire)) {
       state->program->deny(ran ? ESRCH : EPERM);
       state->serve();
@@ -101,7 +101,7 @@ CopyThread::CopyThread(std::shared_ptr<ProgramMemory> program, std::function<voi
   thread.detach();  // it may never end: ~CopyThread waits for `ended`, and not for ever
 }
 
-// A call of `wake` under way is waited for, but not for one that the tenant has stopped or killed.
+// Waits for a call of `wake` in progress, but not for one that the tenant has stopped or killed.
 void CopyThread::leave() {
   state_->left.store(true, std::memory_order_seq_cst);
   const timespec pause{0, 20'000};
@@ -177,7 +177,7 @@ void CopyThread::State::serve() {
 void CopyThread::State::sleep() {
   asleep.store(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  // Both sides write, then look: one of them sees the other.
+  // Both sides write before they look: one of them sees the other.
   if (todo.empty() && !stop.load(std::memory_order_seq_cst) && !futex_wait(asleep, 1, &kPause)) {
     batches = 0;
     futex_wait(asleep, 1, nullptr);
@@ -192,7 +192,7 @@ void CopyThread::State::execute(std::span<const std::uint32_t> batch) {
     give_back(batch);
     return;
   }
-  // Runs of the same kind by one system call each; the order stays.
+  // Jobs of the same kind that follow one another need one system call; the order stays.
   while (!batch.empty()) {
     const CopyKind kind = jobs[batch.front()].kind;
     std::size_t n = 1;
@@ -219,7 +219,7 @@ void CopyThread::State::execute_run(std::span<const std::uint32_t> batch) {
   }
   const std::span<const ProgramPiece> all(pieces.data(), batch.size());
   const bool read = kind == CopyKind::read;
-  // One that goes wrong spoils a common call, not the others: then each goes alone.
+  // One bad job fails the common call, but not the other jobs: then each goes alone.
   const bool together =
       batch.size() > 1 && (read ? program->read_all(all) : program->write_all(all));
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -230,8 +230,8 @@ void CopyThread::State::execute_run(std::span<const std::uint32_t> batch) {
   }
 }
 
-// Whole with respect to all atomics that this thread carries out, as between the queue pairs of an
-// adapter (IBV_ATOMIC_HCA); not to the program's own.
+// Atomic with respect to all atomics that this thread carries out, as between the queue pairs of an
+// adapter (IBV_ATOMIC_HCA), but not to atomics of the program itself.
 void CopyThread::State::run_atomic(CopyJob& job) {
   std::uint64_t value = 0;
   const ProgramPiece piece{job.address, reinterpret_cast<std::byte*>(&value), sizeof value};

@@ -1,9 +1,9 @@
 // The thread that copies between the service and one tenant's address space, with the tenant's
-// credentials (run_as: for another user that is a process). It may be made to wait for ever by that
-// tenant, or be stopped or killed between any two instructions. So nothing ever waits for it: the
-// worker passes jobs to it and takes results back through rings. If it hangs at its end, its
-// process is killed and the thread is left behind (it owns the memory that it uses; without a
-// process it ends as soon as the tenant's pages arrive).
+// credentials (run_as: for another user that is a process). The tenant may make it wait for ever,
+// or stop or kill it between any two instructions. So nothing ever waits for it: the worker passes
+// jobs to it and takes results back through rings. If it hangs at its end, its process is killed
+// and the thread is left behind (it owns the memory that it uses; without a process it ends as soon
+// as the tenant's pages arrive).
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct CopyLedger {
   }
 };
 
-// The worker's, but between submit() and take_done(): then the copy thread's.
+// Belongs to the worker; between submit() and take_done() to the copy thread.
 struct CopyJob {
   CopyKind kind = CopyKind::read;
   CopyResult result = CopyResult::done;
@@ -58,13 +58,15 @@ class CopyThread {
   CopyThread(std::shared_ptr<ProgramMemory> program, std::function<void()> wake);
   CopyThread(const CopyThread&) = delete;
   CopyThread& operator=(const CopyThread&) = delete;
-  // As leave(). Waits a tenth of a second for a copy under way, at most; then kills what copies.
+  // As leave(). Waits at most a tenth of a second for a copy in progress; then kills the copying
+  // process.
   ~CopyThread();
 
   // --- the worker's thread ---
   CopyJob& job(std::uint32_t index);
   std::byte* buffer(std::uint32_t index);  // kJobBytes of the job's own
-  // Each job at most once until it is taken back. Jobs are carried out in the order given.
+  // A job may be submitted again only after it was taken back. Jobs are carried out in the order
+  // given.
   void submit(std::uint32_t index);
   std::size_t take_done(std::span<std::uint32_t> out);
 

@@ -24,8 +24,9 @@ using CapabilityWords = std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32
 
 __user_cap_header_struct this_thread() { return {_LINUX_CAPABILITY_VERSION_3, 0}; }
 
-// The saved user stays the service's: so the tenant cannot trace the process, whose memory is the
-// service's, and the service can end it. What a process may reach by its memory goes by the others.
+// The saved user stays the service's. So the tenant cannot trace the process, whose memory is the
+// service's, and the service can end it. The other user ids decide which memory a process may
+// reach.
 bool become_tenant(const Credentials& whose, std::uint64_t capabilities) {
   return ::syscall(SYS_setgroups, whose.groups.size(), whose.groups.data()) == 0 &&
          ::syscall(SYS_setresgid, whose.group, whose.group, whose.group) == 0 &&
@@ -154,7 +155,7 @@ FileRights::FileRights(const Credentials& whose)
   allow_changes(before_);
   ::setfsgid(whose.group);
   ::setfsuid(whose.user);
-  // Each returns what was in force, so a user that does not exist asks for it.
+  // Each call returns the previous value, so asking for an invalid user reads it.
   const bool ours = static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))) == whose.user &&
                     static_cast<gid_t>(::setfsgid(static_cast<gid_t>(-1))) == whose.group;
   good_ =

@@ -1,6 +1,6 @@
-// With whose rights the service touches a program: the tenant's own, so that the kernel's checks
-// decide what may be reached, and not ours. Everything here is of the calling thread or process
-// alone: by system calls, since the C library's functions change every thread.
+// The rights with which the service touches a program: the tenant's own, so that the kernel's
+// checks decide what may be reached, not ours. Everything here concerns only the calling thread or
+// process, by system calls, since the C library's functions change every thread.
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +15,12 @@ struct Credentials {
   uid_t user = 0;
   gid_t group = 0;
   std::vector<gid_t> groups;
-  // Bits by number of the capability. Those of root's programs only: another user's program that
-  // has any is not reached.
+  // Bits by number of the capability. Only for root's programs: a program of another user that has
+  // any is not reached.
   std::uint64_t capabilities = 0;
 };
 
-// This process's effective user and group alone: no more groups, no capabilities.
+// Only this process's effective user and group: no further groups, no capabilities.
 Credentials own_credentials();
 
 // Credentials of the calling thread.

@@ -13,18 +13,18 @@ namespace paceline::service {
 
 namespace {
 
-// Long enough for a program that polls to be run meanwhile, though it shares its processor.
+// Long enough for a polling program to run meanwhile, even if it shares its processor.
 constexpr std::uint64_t kShortestMicros = 300;
 constexpr std::uint64_t kMoreMicros = 1000;
 // Programs look at a word at the end, or at a flag; both are whole there or not at all.
 constexpr std::size_t kEndBytes = 8;
-// Of the packets that are full, and so mostly in the middle of a message, one in so many is held.
+// One in so many full packets is held: most full packets are in the middle of a message.
 constexpr std::uint64_t kFullHeldOneIn = 16;
 constexpr std::size_t kParts = 8;
 
 bool full_packet(std::size_t bytes) { return bytes >= 1024 && std::has_single_bit(bytes); }
 
-// Of the last aligned word, or of all of what is shorter.
+// Where the last aligned word begins; a shorter piece counts as a whole.
 std::size_t begin_of_end(const ProgramPiece& piece) {
   if (piece.bytes <= kEndBytes) return 0;
   const std::uint64_t last = piece.address + piece.bytes - 1;
@@ -84,7 +84,7 @@ CopyResult OrderShuffler::place(const ProgramMemory& program, const ProgramPiece
   const auto micros = static_cast<long>(kShortestMicros + random.below(kMoreMicros));
   const timespec time{0, micros * 1000};
   ::nanosleep(&time, nullptr);
-  // Closed before the rest is in memory: what the program does from here on is not counted.
+  // Closed before the rest is in memory: later actions of the program are not counted.
   if (const CopyResult told = tell(program, target); told != CopyResult::done) return told;
   return result == CopyResult::done ? place_shuffled(program, piece, shuffle) : result;
 }

@@ -1,8 +1,8 @@
-// Places what has arrived for a program under `paceline exec --reorder`: in any order that the
-// specification allows, and late (dataplane/attach/injection/order_window.h). Vol. 1, 9.5: nothing
-// is promised of the data of a message before its completion.
+// Places arrived data for a program under `paceline exec --reorder`: in any order that the
+// specification allows, and late (dataplane/attach/injection/order_window.h). Vol. 1, 9.5 promises
+// nothing about the data of a message before its completion.
 //
-// For the copy thread alone.
+// Only for the copy thread.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ CopyResult copy_piece(Call call, pid_t pid, const ProgramPiece& piece) {
     const iovec remote{foreign(piece.address + done), piece.bytes - done};
     const ssize_t n = call(pid, &local, 1, &remote, 1, 0);
     if (n > 0) {
-      done += static_cast<std::size_t>(n);  // stopped at a page that is not there: ask for it alone
+      done += static_cast<std::size_t>(n);  // stopped at a missing page: ask for that page alone
       continue;
     }
     if (n < 0 && errno == EINTR) continue;
@@ -108,8 +108,8 @@ ProgramMemory::ProgramMemory(int socket) { error_ = pin(socket); }
 int ProgramMemory::pin(int socket) {
   if (const int error = credentials_at(socket, pid_, credentials_); error != 0) return error;
   if (pid_ <= 0) return ESRCH;  // of a namespace that is not seen from here
-  // Without the peer's own handle it is the one that has its number now: later requests come from
-  // the process that has it, or are refused (Message::sender).
+  // Without a handle from the peer's credentials, use the process that has its number now: later
+  // requests come from that process, or are refused (Message::sender).
   process_.reset(process_at(socket));
   if (!process_) process_.reset(open_process(pid_));
   if (!process_) return errno;
@@ -130,7 +130,7 @@ int ProgramMemory::pin(int socket) {
     image_ = image();
   }
   if (!may_copy_for(credentials_.capabilities)) return EPERM;
-  // As the process lives, its number was its own all the time.
+  // The process lives, so its number was its own all the time.
   return ended() ? ESRCH : error();
 }
 
@@ -209,8 +209,8 @@ CopyResult ProgramMemory::reachable(bool closely) const {
     default:
       return CopyResult::refused;
   }
-  // Nothing is mapped at 0, which is an error or an empty entry; of an address space that has
-  // ended, it is the end of the file.
+  // Nothing is mapped at 0: reading there gives an error or an empty entry. For an address space
+  // that has ended, it gives the end of the file.
   std::uint64_t word = 0;
   const bool alive = ::pread(space_.get(), &word, sizeof word, 0) != 0;
   if (alive && (!closely || image() == image_)) return CopyResult::done;

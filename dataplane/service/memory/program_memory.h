@@ -56,22 +56,23 @@ class ProgramMemory {
   // Credentials with which to copy (run_as).
   const Credentials& credentials() const { return credentials_; }
   pid_t process() const { return pid_; }
-  // Bytes that hardware would let it pin now: RLIMIT_MEMLOCK, or all of root's and with
-  // CAP_IPC_LOCK. Read anew, since the process may change its limit. 0 where it cannot be read.
+  // Bytes that hardware would let it pin now: RLIMIT_MEMLOCK, or everything for root and with
+  // CAP_IPC_LOCK. Read each time, since the process may change its limit. 0 if it cannot be read.
   std::uint64_t lockable() const;
 
   // --- the thread that copies ---
-  // First of all; or deny() with an errno, which makes it unreachable for good. error() says so.
+  // Call it first; or deny() with an errno, which makes the memory unreachable for good. error()
+  // tells.
   void open();
   void deny(int error) { found_.store(error, std::memory_order_release); }
   // The check before each copy. `closely` also detects an end or exec if another process keeps the
-  // former address space alive (clone with CLONE_VM); it takes about 3 us. The kernel's own check
-  // at each copy is of the process as it is then.
+  // former address space alive (clone with CLONE_VM); it takes about 3 us. At each copy the kernel
+  // itself checks the process as it is then.
   CopyResult reachable(bool closely) const;
   CopyResult read(const ProgramPiece& piece) const;
   CopyResult write(const ProgramPiece& piece) const;
-  // At most kBatch pieces by one call. False: some of it went wrong, each has to be tried alone,
-  // again (parts of it may have been copied).
+  // Copies at most kBatch pieces by one call. False: at least one failed, and each has to be tried
+  // alone, again (parts may have been copied).
   bool read_all(std::span<const ProgramPiece> pieces) const;
   bool write_all(std::span<const ProgramPiece> pieces) const;
 
@@ -88,8 +89,8 @@ class ProgramMemory {
   attach::Descriptor stat_;     // /proc/PID/stat
   ProgramImage image_{};        // when it was pinned
   int error_ = 0;               // of pinning
-  // A file of /proc that is bound to the address space. Only asked whether that lives: writing to
-  // it would pass over the program's page protection.
+  // A file of /proc that is bound to the address space. Used only to ask whether that still lives:
+  // writing to it would bypass the program's page protection.
   attach::Descriptor space_;
   mutable std::atomic<int> found_{0};  // an errno, by the copy thread
 };

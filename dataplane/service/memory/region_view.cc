@@ -21,14 +21,14 @@ namespace {
 using attach::Extent;
 using attach::ExtentKind;
 
-// Populated or unmapped at a time.
+// Bytes that are populated or unmapped at a time.
 constexpr std::size_t kStep = std::size_t{2} << 20U;
 
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
 }  // namespace
 
-// In steps: while the kernel works on one, nobody else in this process can map anything.
+// In steps: while the kernel works on one, no other thread of this process can map anything.
 RegionView::~RegionView() {
   for (std::size_t done = 0; done < mapped_bytes_; done += kStep) {
     ::munmap(mapped_ + done, std::min(kStep, mapped_bytes_ - done));

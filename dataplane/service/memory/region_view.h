@@ -18,14 +18,14 @@ class RegionView {
   RegionView& operator=(const RegionView&) = delete;
   ~RegionView();
 
-  // 0, or an errno. The extents are as the program sent them: EINVAL unless they cover `length`
-  // bytes at `address` exactly and what is shared lies in `memory` (a descriptor, or -1), congruent
-  // to its address modulo the page size, as bytes of the same page are. ENODATA when the memory has
-  // no pages in a part of that: none are made here.
+  // 0, or an errno. The extents are as the program sent them. EINVAL unless they cover exactly
+  // `length` bytes at `address`, and shared extents lie in `memory` (a descriptor, or -1),
+  // congruent to their addresses modulo the page size, as bytes of the same page are. ENODATA if
+  // the memory lacks pages in a part of that: none are made here.
   int open(std::uint64_t address, std::uint64_t length, std::span<const attach::Extent> extents,
            int memory);
 
-  // The bytes at `offset` of the region when all of them are shared, otherwise nullptr.
+  // The bytes at `offset` of the region if all of them are shared, else nullptr.
   std::byte* at(std::uint64_t offset, std::uint64_t bytes) const;
   bool wholly_shared() const { return ranges_.size() == 1 && ranges_[0].bytes == length_; }
   // For an address of this process.

@@ -65,7 +65,7 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
                      std::span<const std::byte> in) override {
     if (!covers(offset, in.size())) return MemoryResult::fault;
     if (std::byte* const here = view.at(offset, in.size())) {
-      std::memmove(here, in.data(), in.size());  // what is lent may overlap
+      std::memmove(here, in.data(), in.size());  // lent bytes may overlap
       return MemoryResult::done;
     }
     return call(CopyKind::write, caller, offset, in.size(), nullptr, in.data(), {});
@@ -84,7 +84,8 @@ class TenantRegion final : public RegionMemory, private transport::MemoryProvide
                   reinterpret_cast<std::byte*>(&original), nullptr, operation);
     }
     if (reinterpret_cast<std::uintptr_t>(here) % alignof(std::uint64_t) != 0) {
-      // Aligned is the address that the peer uses, and not the program's: nobody can agree on it.
+      // The peer's address is aligned, the program's is not: other programs cannot share this word
+      // anyway.
       std::memcpy(&original, here, sizeof original);
       const std::uint64_t result = operation.result(original);
       std::memcpy(here, &result, sizeof result);
@@ -206,8 +207,8 @@ class Tenant final : public TenantMemory {
   }
 
  private:
-  // The thread begins with the first region that needs it. Later ones are refused, too, once the
-  // program cannot be reached any more.
+  // The thread starts with the first region that needs it. Once the program cannot be reached any
+  // more, later regions are refused, too.
   int start_copying() {
     if (const int error = program_->error(); error != 0) return error;
     if (copying_ != nullptr) return 0;
@@ -216,7 +217,7 @@ class Tenant final : public TenantMemory {
     try {
       copying_ = std::make_unique<Copying>(program_, wake_);
     } catch (const std::system_error&) {
-      return EAGAIN;  // as many threads as there may be
+      return EAGAIN;  // no more threads are allowed
     }
     for_worker_.store(copying_.get(), std::memory_order_release);
     return 0;

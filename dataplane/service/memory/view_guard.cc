@@ -51,7 +51,7 @@ void on_missing_page(int number, siginfo_t* what, void* /*context*/) {
   Guard& guard = *in_force.load(std::memory_order_acquire);
   const auto address = reinterpret_cast<std::uintptr_t>(what->si_addr);
   const std::uintptr_t page = address / guard.page_bytes * guard.page_bytes;
-  // Maps the page that the file has, if it has one by now. Only in what is guarded is there none.
+  // Maps the page that the file has, if it has one by now. Pages are missing only in guarded views.
   uffdio_continue present{{page, guard.page_bytes}, 0, 0};
   const int mapped = ::ioctl(guard.watch, UFFDIO_CONTINUE, &present);
   bool good = mapped == 0 || errno == EEXIST || errno == EAGAIN;
@@ -67,7 +67,7 @@ void on_missing_page(int number, siginfo_t* what, void* /*context*/) {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t told = ::write(guard.event, &one, sizeof(one));
   }
-  // Anything else is a mistake of the service: it happens again, without this.
+  // Any other fault is a bug of the service: it happens again, without this handler.
   if (!good) ::sigaction(number, &guard.before, nullptr);
   errno = kept;
 }
@@ -91,7 +91,7 @@ Guard::Guard() : page_bytes(static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE))
   works = ::sigaction(SIGBUS, &handler, &before) == 0;
 }
 
-// Lives as long as the process: views may outlive whatever else there is.
+// Lives as long as the process: views may outlive everything else.
 Guard& the_guard() {
   static Guard& guard = *new Guard;
   return guard;

@@ -72,7 +72,7 @@ class DpdkKeeper final : public PortKeeper {
   std::deque<DpdkPortDevice> devices_;
 };
 
-// Headers of a WRITE with immediate over IPv6 around a payload: with one of them, the longest that
+// Headers of a WRITE with immediate over IPv6: with a payload between them, the longest packet that
 // the engine sends.
 constexpr std::uint32_t kHeaders = 14 + 40 + 8 + 12;
 

@@ -58,7 +58,8 @@ void fill(DepthReport& out, const Histogram& depth) {
 
 }  // namespace
 
-// With real bytes. Nobody but the fabric itself flips a bit in them, and it says so: no ICRC.
+// With real bytes. Only the fabric itself flips bits in them, and it marks such packets: no ICRC is
+// needed.
 fabric::FabricSpec EmulatedNics::prepared(const WorldPlan& plan, const EmulatedSettings& settings) {
   fabric::FabricSpec spec = plan.fabric;
   spec.payload_room = static_cast<std::uint16_t>((plan.engine.payload_mtu + 3) & ~3U);
@@ -95,10 +96,10 @@ EmulatedNics::EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settin
     config.mac = wire::MacAddress::local(h + 1);
     config.speak_control = plan.speaks_control[h];
     apply_real_time_defaults(config);
-    // All there is: a sender on a fast link has sent far more than a burst since the last turn, and
-    // what waits for long is sent again.
+    // Takes all packets: a sender on a fast link has sent far more than a burst since the last
+    // turn, and packets that wait for long are sent again.
     config.receive_bursts = 0;
-    // Control packets have a class of their own on the fabric: nothing is gained by their waiting.
+    // Control packets have a class of their own on the fabric: they gain nothing by waiting.
     config.answers_last = false;
     Host& host = hosts_[h];
     host.port = &port_of(h);
@@ -125,7 +126,7 @@ std::string EmulatedNics::name_of(std::uint32_t host, const EmulatedSettings& se
   return name;
 }
 
-// What a host's engine sends and receives by: its port, or all of them as one.
+// The port of a host's engine: its only port, or all of its ports as one.
 Port& EmulatedNics::port_of(std::uint32_t host) {
   const std::uint32_t ports = network_.spec().ports;
   if (ports == 1) return network_.host_port(host);
@@ -234,12 +235,12 @@ void EmulatedNics::poll(std::uint32_t index, Picos now, Picos gap) {
     host.sent_wire_bytes += network_.stats().injected_bytes - sent;
     count_sending(index, now);
   }
-  // Work that a poll has left is due at once.
+  // Work that a poll has not finished is due at once.
   const Picos next = earlier(host.engine->next_deadline(), host.port->rx_ready_at());
   wheel_.schedule(first_host_actor_ + index, later(next, now));
 }
 
-// What a poll has sent follows what the port was sending before, without a gap; in between, only
+// Packets sent by a poll follow what the port was sending before, without a gap; in between, only
 // pauses for its switch are put on its link. A port whose classes are all held back sent nothing.
 void EmulatedNics::count_sending(std::uint32_t index, Picos now) {
   const Picos earliest = now - network_.spec().transmit_ahead;

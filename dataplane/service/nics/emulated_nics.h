@@ -2,9 +2,9 @@
 // offers on one machine.
 //
 // Time means two things, as in driver/virtual/real_time_run.h: what happens in the fabric happens
-// at its own time, however late it is worked off; what a host does happens at the time of the turn.
-// Only hosts that have something to do are polled, so a turn costs the work that is due and not the
-// number of hosts.
+// at its own time, however late it is processed; what a host does happens at the time of the turn.
+// Only hosts that have something to do are polled, so the cost of a turn follows from the work that
+// is due and not from the number of hosts.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct EmulatedSettings {
 
 class EmulatedNics final : public NicSet {
  public:
-  // The plan has no error. Throws std::invalid_argument as fabric::Network.
+  // Requires a plan without errors. Throws std::invalid_argument, as fabric::Network does.
   EmulatedNics(const WorldPlan& plan, const EmulatedSettings& settings);
   ~EmulatedNics() override;
 

@@ -98,7 +98,7 @@ std::uint16_t LinkFaults::port_past(std::uint32_t link, std::uint32_t from, std:
   return port_by(2 * link, spec_, as_built_, from, to, port).value_or(port);
 }
 
-// All that a scenario's fault of this kind does.
+// Adds everything that a scenario's fault of this kind does.
 std::string LinkFaults::add_kind(const config::FaultKindInfo& kind, const config::LinkFault& fault,
                                  std::vector<fabric::LinkEvent>& out) const {
   config::FaultConfig as_planned;

@@ -49,7 +49,7 @@ class LinkFaults {
                    bool& by_name) const;
   std::string add_kind(const config::FaultKindInfo& kind, const config::LinkFault& fault,
                        std::vector<fabric::LinkEvent>& out) const;
-  // What `event` changes becomes what the spec says of its link.
+  // The event that restores the spec's value of what `event` changes.
   fabric::LinkEvent undone(const fabric::LinkEvent& event) const;
 
   config::FabricConfig fabric_;

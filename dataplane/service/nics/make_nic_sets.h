@@ -1,4 +1,4 @@
-// From a testbed file to what the service serves.
+// Makes what the service serves, from a testbed file.
 #pragma once
 
 #include <memory>

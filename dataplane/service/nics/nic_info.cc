@@ -57,7 +57,7 @@ NicCongestion nic_congestion(const transport::EngineConfig& config, const PortIn
   // Ethernet, IPv4, UDP, BTH around the payload, and the ICRC is the wire's.
   constexpr std::uint32_t kHeaderBytes = 14 + 20 + 8 + 12 + 8;
   NicCongestion out;
-  // Without spraying a queue pair has one port of a bond.
+  // Without spraying, a queue pair uses one port of a bond.
   const bool sprays = config.planes > 1 && config.multipath != transport::Multipath::none;
   out.facts.link_rate = Rate{port.link_rate.bps / (sprays ? 1 : config.planes)};
   out.facts.planes = static_cast<std::uint8_t>(sprays ? config.planes : 1);

@@ -14,7 +14,7 @@ namespace paceline::service {
 // One egress port of an emulated switch. Counts since the start; queues in bytes.
 struct QueueReport {
   std::string from;  // "leaf0"
-  std::string to;    // "host1", and what that host is called where it is a NIC
+  std::string to;    // "host1", with the name of the NIC if that host is one
   std::uint64_t queued_bytes = 0;
   std::uint64_t most_bytes = 0;
   double mean_bytes = 0;  // over time
@@ -57,7 +57,7 @@ struct FabricReport {
   std::vector<QueueReport> queues;
 };
 
-// A port of this machine: what its device counts by itself, all queues, since it was made.
+// A port of this machine: what its device itself has counted since it was made, over all queues.
 struct PortReport {
   bool known = false;  // false: there is no device, and nothing here means anything
   std::uint64_t rx_missed = 0;
@@ -77,8 +77,8 @@ struct PortReport {
 struct LoanReport {
   std::uint64_t sent = 0;
   std::uint64_t copied = 0;    // to be sent so, but too many were out
-  std::uint64_t recalled = 0;  // of those sent: copied on the way, their memory was wanted back
-  std::uint64_t overdue = 0;   // of those sent: wanted back, and read for a tenth of a second more
+  std::uint64_t recalled = 0;  // sent packets that were copied on the way: memory was recalled
+  std::uint64_t overdue = 0;   // recalled packets that were read for over a tenth of a second more
   std::uint64_t received = 0;  // read in the sender's memory
 };
 
@@ -98,9 +98,9 @@ struct ArrivalReport {
 
 // A capture (port/capture/capture_ring.h): counts since it began.
 struct CaptureReport {
-  bool running = false;  // false: nobody does, and nothing here means anything
+  bool running = false;  // false: there is no capture, and nothing here means anything
   std::uint64_t frames = 0;
-  std::uint64_t missed = 0;  // of these: the reader was late
+  std::uint64_t missed = 0;  // frames among these that the reader was too late for
   std::uint64_t ring_bytes = 0;
   std::uint32_t snap = 0;
 };
@@ -108,9 +108,9 @@ struct CaptureReport {
 struct NicReport {
   std::string name;
   std::vector<bool> links_up;  // by port, of an emulated NIC
-  // Of an emulated NIC, all ports: how long it told its switch to pause, summed over classes; data
-  // that it sent in another class than its own; what its transmitters put on their links, and how
-  // long they were at it.
+  // For an emulated NIC, over all ports: how long it told its switch to pause, summed over classes;
+  // data that it sent in another class than its own; what its transmitters sent, and how long they
+  // were busy.
   Picos pausing{0};
   std::uint64_t reclassed_packets = 0;
   std::uint64_t sent_wire_bytes = 0;

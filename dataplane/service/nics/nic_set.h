@@ -1,6 +1,6 @@
 // The NIC instances that one worker of the service serves: N emulated hosts with the fabric between
-// them, or ports of this machine. The service knows them by this seam alone; what is behind it runs
-// the engines.
+// them, or ports of this machine. The service knows them only by this interface; the implementation
+// runs the engines.
 #pragma once
 
 #include <cstddef>
@@ -61,52 +61,52 @@ class NicSet {
                                                    const wire::IpAddress& to) const = 0;
   virtual std::optional<transport::QpPath> path_to_local(std::size_t from,
                                                          std::uint16_t local_id) const = 0;
-  // Adds the events of links that a fault is, for change_links(). Returns an error, or an empty
-  // text.
+  // Adds the link events that a fault consists of, for change_links(). Returns an error, or an
+  // empty text.
   virtual std::string plan_fault(const config::LinkFault& /*fault*/,
                                  std::vector<fabric::LinkEvent>& /*out*/) const {
     return "target: faults are of emulated links, and these are ports of the machine; "
            "`ip link set DEVICE down` takes one down";
   }
-  // The links of a fault's target; empty: there is none of that name.
+  // The links of a fault's target; empty: no target has that name.
   virtual std::vector<std::uint32_t> fault_links(const std::string& /*target*/) const { return {}; }
-  // A source port like `port`, by which the instance's packets to a GID pass this link.
+  // A source port like `port` with which the instance's packets to a GID pass this link.
   virtual std::uint16_t port_past(std::uint32_t /*link*/, std::size_t /*from*/,
                                   const wire::IpAddress& /*to*/, std::uint16_t port) const {
     return port;
   }
-  // A report with its names and its room, and no numbers yet.
+  // A report with all names and all room, but without numbers.
   virtual NicSetReport blank_report() const { return {}; }
-  // Fills in what devices count by themselves, of a blank_report(). May take them a while.
+  // Fills in what devices themselves count, in a blank_report(). May take a while.
   virtual void ask_devices(NicSetReport& /*report*/) const {}
 
   // --- the worker's thread ---
-  // The first and the last that happens on it; what is below happens between the two.
+  // The first and the last call on it; the calls below happen between the two.
   virtual void enter_thread() {}
   virtual void leave_thread() {}
-  // The clock from which times of turns will be read, on this thread; {}: none any more.
+  // The clock from which times of turns will be read, on this thread; {}: none.
   virtual void use_clock(const PollClock& /*clock*/) {}
   // The engine was given something to do since the last turn: it is polled in the next.
   virtual void touch(std::size_t index) = 0;
-  // Everything that is due at `now`, which never goes back. `gap`: for how long, up to now, nobody
-  // could run though somebody wanted to (Engine::stopped). True when there was anything to do.
+  // Does everything that is due at `now`, which never goes back. `gap`: for how long, up to now, no
+  // worker could run though there was work (Engine::stopped). True if there was anything to do.
   virtual bool turn(Picos now, Picos gap) = 0;
-  // When the next turn is needed though nothing is touched; may be in the past.
+  // When the next turn is needed if nothing is touched; may be in the past.
   virtual Picos next_deadline() const = 0;
   // Packets may arrive from outside at any time, unannounced: the worker must not sleep for long.
   virtual bool receives_from_outside() const = 0;
-  // Grows whenever the link of an instance may have gone or come.
+  // Grows whenever a link of an instance may have gone down or come up.
   virtual std::uint64_t link_changes() const { return 0; }
   // Whether an instance can send: one of its ports has a link.
   virtual bool up(std::size_t /*index*/) const { return true; }
-  // Between turns: these happen to links, their times counted from `now`. May allocate.
+  // Between turns: applies these events to links, their times counted from `now`. May allocate.
   virtual void change_links(Picos /*now*/, std::span<const fabric::LinkEvent> /*events*/) {}
-  // Between turns: shows `ring` what crosses the instance's port or link from now on, both ways and
-  // with what is dropped there; nullptr: no more. May allocate. Returns an error, or an empty text.
+  // Between turns: shows `ring` what crosses the instance's port or link from now on, both ways,
+  // including drops there; nullptr: stops. May allocate. Returns an error, or an empty text.
   virtual std::string capture(std::size_t /*index*/, CaptureRingWriter* /*ring*/) {
     return "it cannot be captured";
   }
-  // Fills the numbers of a blank_report() in; `now` as in turn(). Does not allocate, and changes no
+  // Fills in the numbers of a blank_report(); `now` as in turn(). Does not allocate, and changes no
   // result.
   virtual void describe(Picos /*now*/, NicSetReport& /*report*/) {}
   // Call after a turn at `now`. Does not allocate, and changes no result. Nothing if there is none.

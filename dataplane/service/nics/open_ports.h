@@ -7,8 +7,8 @@
 
 namespace paceline::service {
 
-// A set, and so a worker, for each [[port]] or bond of them. The file is fit for a service
-// (config::service_problems). Once in a process.
+// One set, and so one worker, for each [[port]] or bond of ports. Requires a file that is fit for a
+// service (config::service_problems). Call it once in a process.
 MadeNicSets open_port_nics(const config::Testbed& testbed);
 
 }  // namespace paceline::service

@@ -1,7 +1,7 @@
 // `counters` are those of the InfiniBand architecture (vol. 1, 16.1.3.5 and 16.1.4.11: data in
-// words of four bytes), `hw_counters` those of a NIC that scripts and exporters know: names and
-// meanings are NVIDIA's ("Understanding mlx5 Linux counters and status parameters"). Of these, the
-// ones that the engine counts; the others are no files.
+// words of four bytes). `hw_counters` are those of a NIC that scripts and exporters know: names and
+// meanings are NVIDIA's ("Understanding mlx5 Linux counters and status parameters"). Only those
+// that the engine counts exist as files.
 #include "dataplane/service/nics/port_counters.h"
 
 #include <string_view>

@@ -38,7 +38,7 @@ PortNics::PortNics(std::vector<PortNic> ports, std::shared_ptr<PortKeeper> keepe
     take_addresses(end.routes(), config);
     config.mac = end.links.front().port->host().mac();
     apply_real_time_defaults(config);
-    // All there is, as of emulated NICs: others have run since the last turn.
+    // Takes all packets, as emulated NICs do: other hosts have run since the last turn.
     config.receive_bursts = 0;
     if (const cc::AlgorithmInfo* const info = cc::find(config.primary.algorithm)) {
       algorithm_ = info->name;
@@ -73,7 +73,7 @@ void PortNics::enter_thread() {
   if (keeper_ != nullptr) thread_ = keeper_->enter_thread();
 }
 
-// When somebody pulls a cable, nobody tells a poll: devices are asked now and then.
+// Nothing tells a poll when a cable is pulled: devices are asked from time to time.
 void PortNics::look_at_links(Picos now) {
   look_at_ = now + kLinkLook;
   for (End& end : ends_) {
@@ -91,7 +91,7 @@ bool PortNics::turn(Picos now, Picos gap) {
   if (now >= look_at_) look_at_links(now);
   bool any = false;
   for (End& end : ends_) {
-    // Asked before it hears of the stop: see Worker::run_task.
+    // Asked before it is told of the stop: see Worker::run_task.
     const bool due = end.touched || end.engine->next_deadline() <= now;
     if (gap.count > 0) [[unlikely]]
       end.engine->stopped(now, gap);
@@ -152,7 +152,7 @@ NicSetReport PortNics::blank_report() const {
   return report;
 }
 
-// Of a bond the sum, and the pause mode of its first device.
+// For a bond: the sum over its devices, and the pause mode of the first.
 void PortNics::ask_devices(NicSetReport& report) const {
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     PortReport& sum = report.nics[i].port;

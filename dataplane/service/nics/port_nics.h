@@ -1,8 +1,8 @@
-// Ports of this machine as NIC instances, an engine for each. What a port is, a device or one end
-// of a cable in a test, is the business of whoever opens it; in front of each is a port that knows
-// its neighbours (neighbour/resolving_port.h), so a GID is all that a program has to name.
+// Ports of this machine as NIC instances, with an engine for each. The caller decides what a port
+// is: a device, or in a test one end of a cable. In front of each is a port that knows its
+// neighbours (neighbour/resolving_port.h), so a program only has to name a GID.
 //
-// Time is the time of the turn: what the network does it does by itself.
+// Time is the time of the turn: the network acts by itself.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +45,9 @@ struct PortNic {
   };
 
   std::string name;
-  // Of a bond all, of the same addresses and with one pool (port/bonded_port.h).
+  // All links of a bond; they share addresses and one pool (port/bonded_port.h).
   std::vector<Link> links;
-  // As plan_engine() leaves it; addresses and MAC are the first port's.
+  // As plan_engine() sets it; addresses and MAC are the first port's.
   transport::EngineConfig engine;
   // Names of the profiles from which its values of congestion control came.
   std::string profile{};
@@ -63,7 +63,7 @@ class PortThread {
   virtual ~PortThread() = default;
 };
 
-// Keeps open what the ports are of, and is let go of last.
+// Keeps open what the ports depend on, and is released last.
 class PortKeeper {
  public:
   PortKeeper() = default;
@@ -120,7 +120,7 @@ class PortNics final : public NicSet {
     Nic nic;
     std::uint8_t links_up = 0;  // as its engine knows
     bool touched = false;
-    std::deque<RingCapturedPort> captured;  // behind each link's port while somebody captures it
+    std::deque<RingCapturedPort> captured;  // behind each link's port while it is captured
 
     const neighbour::HostRoutes& routes() const { return links.front().port->host().routes(); }
   };

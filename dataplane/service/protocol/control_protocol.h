@@ -1,14 +1,15 @@
-// The control protocol: how the daemon (or an operator's tool) talks to the service. A Unix socket
-// of type SEQPACKET of its own beside the one of programs, for the service's user and root alone
-// (or a group that the testbed file names): whoever can connect can change congestion control.
+// The control protocol: how the daemon (or an operator's tool) talks to the service. It has a Unix
+// socket of type SEQPACKET of its own beside that of programs, only for the service's user and root
+// (or a group that the testbed file names): a client that can connect can change congestion
+// control.
 //
 // A message is one JSON object of at most kMostControlBytes. A request is
 //   {"schema": 1, "id": N, "op": "...", ...}
 // and is answered in order, by {"schema": 1, "id": N, "ok": true, ...} or by
 //   {"schema": 1, "id": N, "ok": false, "errors": ["one sentence each, all there are"]}.
 // Nothing of a refused request takes effect. Unknown members are refused (an older service says
-// that it does not know them); unknown schemas, too. A message that is no JSON object is answered
-// with id 0. Nothing is sent unasked.
+// that it does not know them), and so are unknown schemas. A message that is not a JSON object is
+// answered with id 0. The service sends nothing unasked.
 //
 //   op           request -> answer
 //   hello        {} -> version, pid, start_unix_ns, testbed (file name), nics: [{name, worker,
@@ -58,7 +59,7 @@
 //                target: "h0", "h0.1" (its port 1), or as `link` of an [[event]]; action and
 //                direction as there, or a kind of [[fault]] (severity, seed), or "clear", which
 //                also takes back what is planned. All events, or none. Clocks of any NIC can be
-//                off, for whoever probes.
+//                wrong, as probes see it.
 //
 //   take_away    {nics: [names]} -> {}: as if they were pulled out of the machine. Their links go
 //                down, programs get IBV_EVENT_DEVICE_FATAL and RDMA_CM_EVENT_DEVICE_REMOVAL, and
@@ -81,16 +82,17 @@
 //                NIC's does. raw_ns: CLOCK_MONOTONIC_RAW at the same moment as now_ns.
 //
 // An algorithm of `configure` and of a candidate is a name, or "plugin:PATH" (with sha256, if
-// given), which is loaded as by load_plugin, also in a dry run: only the plug-in has its table.
+// given). The plug-in is loaded as by load_plugin, even in a dry run: only the plug-in has its
+// table.
 //
-// An answer other than that of status that is longer than a message comes whole as the descriptor
-// of a memfd, and the message has {schema, id, ok, bytes}.
+// An answer, other than that of status, that is longer than a message comes as a whole in a memfd,
+// and the message has {schema, id, ok, bytes}.
 //
 // Limits of the guard (hard ones; null switches a rule off), each of one look of 100 ms:
 //   retransmitted_share    1e-6  of the data packets sent, with more than
 //   retransmitted_packets  10    of them
 //   pause_share            0.01  of the time, of the NIC's link towards an emulated switch
-//   stall_ms               50    messages under way, and nothing sent, received or acknowledged
+//   stall_ms               50    messages in flight, and nothing sent, received or acknowledged
 //   drops_packets          10    at the emulated switch's port towards the NIC
 // and always: a plug-in that is put into quarantine (rule plugin_quarantine), at once.
 // The service judges its workers' counters every 100 ms. Three breaches in a row, or one of ten
@@ -113,8 +115,8 @@ inline constexpr const char* kControlSocket = "control.sock";
 enum class TrialState : std::uint8_t { running, tripped, abandoned };
 inline constexpr EnumTexts<3> kTrialStates{"running", "tripped", "abandoned"};
 
-// Beside the socket of programs: the same folder, the name of that one before it where it is not
-// the usual one ("paceline.sock" -> "control.sock", "x.sock" -> "x.sock.control").
+// Beside the socket of programs: the same folder, with that socket's name in front if it is not the
+// default one ("paceline.sock" -> "control.sock", "x.sock" -> "x.sock.control").
 inline std::string control_socket_beside(const std::string& attach_socket) {
   const std::size_t slash = attach_socket.rfind('/');
   const std::string folder =

@@ -262,7 +262,7 @@ void take_arms(const ParsedJson& object, ControlRequest& out, std::vector<std::s
   }
 }
 
-// What is wrong with how a kind of fault is given.
+// Checks how a kind of fault is given.
 void check_kind(const config::FaultKindInfo& kind, const config::LinkFault& fault,
                 const std::string& path, std::vector<std::string>& errors) {
   if (!kind.not_on_testbeds.empty()) {
@@ -398,7 +398,7 @@ ParsedControl parse_control(std::string_view text) {
     out.errors.push_back(fmt::format("the request is longer than {} bytes", kMostControlBytes));
     return out;
   }
-  // Whatever is shown in an answer is written by recursion.
+  // Everything that an answer shows is written by recursion.
   bool too_deep = false;
   const auto watch = [&](int depth, ParsedJson::parse_event_t, ParsedJson&) {
     too_deep |= depth > kMostDepth;

@@ -1,6 +1,6 @@
 // Requests of the control protocol (control_protocol.h) as values: parsed and checked without a
-// service. What depends on the service, names of NICs and values of parameters, is checked by who
-// carries them out.
+// service. The code that carries them out checks what depends on the service: names of NICs and
+// values of parameters.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ enum class ControlOp : std::uint8_t {
   probes,
 };
 
-// A clock that is off, for tests of what compares clocks.
+// A wrong clock, to test the comparison of clocks.
 struct ClockFault {
   std::string nic;
   double offset_ns = 0;

@@ -47,7 +47,7 @@ void ManagementLink::wait() {
                    });
 }
 
-// So many at once, and programs have their turn; what arrives meanwhile rings again.
+// Handles this many at once, then programs have their turn; further arrivals ring again.
 void ManagementLink::take() {
   std::size_t budget = kAtOnce;
   for (std::size_t i = 0; i < places_.size(); ++i) {

@@ -17,8 +17,8 @@
 
 namespace paceline::service {
 
-// `lost`: no place for one more, in either direction; or from another queue pair, or of another
-// size.
+// `lost`: there was no room in either direction; or the datagram came from another queue pair, or
+// had another size.
 struct ManagementCounts : cm::MadCounts {
   std::uint64_t lost = 0;
 };
@@ -38,7 +38,7 @@ class ManagementLink {
   ManagementCounts counts(const cm::MadCounts& counted) const;
 
  private:
-  // Peers of an engine are never forgotten: strangers may not make it know any number of them.
+  // An engine never forgets peers: strangers must not make it know any number of them.
   static constexpr std::size_t kMostPeers = 65'536;
 
   static constexpr std::size_t kAtOnce = 64;

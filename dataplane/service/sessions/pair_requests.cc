@@ -290,7 +290,7 @@ Status PairRequests::path_of(const attach::AddressVector& from, std::uint32_t lo
     to.bytes = from.destination;
     found = state_.nics().path_to(state_.place.nic, to);
     if (!found) {
-      return {EHOSTUNREACH, fmt::format("no way to {}", wire::to_text(to))};
+      return {EHOSTUNREACH, fmt::format("no path to {}", wire::to_text(to))};
     }
   } else {
     found = state_.nics().path_to_local(state_.place.nic, from.destination_id);
@@ -416,9 +416,9 @@ void PairRequests::release(PairObject& pair) {
   if (pair.srq != nullptr) --pair.srq->uses;
 }
 
-// A NIC sends a datagram at once, here the worker takes it up in its next turn: one that is posted
-// just before its queue pair is destroyed would be lost, and with it the last acknowledgement of
-// whoever builds something reliable on datagrams. The wait is bounded, and nobody else's.
+// A NIC sends a datagram at once; here the worker takes it in its next turn. A datagram posted just
+// before its queue pair is destroyed would be lost, and with it the last acknowledgement of a
+// protocol that builds reliability on datagrams. The wait is bounded, and delays no other session.
 Status PairRequests::destroy_sent(std::uint32_t handle, int looks, Reply& reply) {
   PairObject* const pair = state_.pairs.find(handle);
   if (pair == nullptr) return nothing_called("queue pair", handle);

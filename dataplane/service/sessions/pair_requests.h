@@ -14,7 +14,7 @@ class PairRequests {
   explicit PairRequests(SessionState& state) : state_(state) {}
 
   Status create_qp(const attach::Message& request, Reply& reply);
-  // A target of XRC that another session, or this one, has made.
+  // An XRC target that this session or another one has made.
   Status open_qp(const attach::Message& request, Reply& reply);
   Status modify_qp(const attach::Message& request);
   Status query_qp(const attach::Message& request, Reply& reply);
@@ -22,14 +22,15 @@ class PairRequests {
   Status limit_rate(const attach::Message& request);
   Status create_ah(const attach::Message& request, Reply& reply);
   Status destroy_ah(const attach::Message& request);
-  // On the worker: the session has the target of XRC no more; with the last one it goes.
+  // On the worker: the session no longer has the XRC target; when the last session leaves, it is
+  // destroyed.
   static void leave_target(SessionState& state, Picos now, PairObject& pair, bool abandoned);
 
  private:
   Status create_target(const attach::CreateQpRequest& request, Reply& reply);
   Status path_of(const attach::AddressVector& from, std::uint32_t local_qp, std::uint32_t remote_qp,
                  transport::QpPath& path) const;
-  // Of an unreliable one: something is posted that is not sent.
+  // For an unreliable queue pair: a posted request is not sent yet.
   bool sending(const PairObject& pair);
   Status destroy_sent(std::uint32_t handle, int looks, Reply& reply);
   template <class Join>

@@ -56,8 +56,8 @@ Status QueueRequests::create_cq(const attach::Message& request, Reply& reply) {
   return {};
 }
 
-// A NIC sends what is posted at once; here it may be waiting for a turn of the worker. What was
-// posted before the queue shrinks counts as if it had completed, so that it is not overrun by it.
+// A NIC sends posted requests at once; here they may wait for a turn of the worker. Requests posted
+// before the queue shrinks count as if they had completed, so that they do not overrun it.
 std::uint64_t QueueRequests::unfinished_sends(const CompletionAdapter& queue) {
   std::uint64_t count = 0;
   for (const auto& [handle, pair] : state_.pairs) {
@@ -143,7 +143,7 @@ Status QueueRequests::find_domain(const attach::CreateSrqRequest& r, SharedRecei
   return srq.cq == nullptr ? nothing_called("completion queue", r.cq) : Status{};
 }
 
-// Of XRC: the engine gives it a number, or 0.
+// The engine gives an XRC queue a number; other queues get 0.
 void QueueRequests::add_to_worker(SharedReceiveObject& srq) {
   if (srq.domain != nullptr) {
     transport::DomainQueue queue;
@@ -221,7 +221,7 @@ Status QueueRequests::create_srq(const attach::Message& request, Reply& reply) {
   return {};
 }
 
-// With both changes the limit is one of the new size, and neither is made without the other.
+// With both changes, the limit applies to the new size, and neither is made without the other.
 Status QueueRequests::modify_srq(const attach::Message& request, Reply& reply) {
   const auto r = request.as<attach::ModifySrqRequest>();
   SharedReceiveObject* const srq = state_.srqs.find(r.handle);

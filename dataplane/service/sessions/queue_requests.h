@@ -24,7 +24,7 @@ class QueueRequests {
 
  private:
   std::uint64_t unfinished_sends(const CompletionAdapter& queue);
-  // What a shared receive queue of XRC has besides.
+  // What a shared XRC receive queue has in addition.
   Status find_domain(const attach::CreateSrqRequest& request, SharedReceiveObject& srq);
   void add_to_worker(SharedReceiveObject& srq);
 

@@ -67,7 +67,7 @@ Status unreachable(int error) {
 
 }  // namespace
 
-// The descriptor is received, looked at and, if it is not what it should be, closed aside.
+// The descriptor is received and checked; a wrong one is closed on a side thread.
 Status RegionRequests::take_memory(int socket, Reply& reply) {
   struct Taken {
     attach::Descriptor socket;

@@ -1,4 +1,4 @@
-// Requests for memory of the program: what it shares, regions and memory windows.
+// Requests for memory of the program: shared memory, regions and memory windows.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class RegionRequests {
   bool remove_region(const RegionObject& region);
   Status check_region(const attach::RegisterRequest& r) const;
   Status extents_of(const attach::Message& request, std::vector<attach::Extent>& out) const;
-  // By its process' RLIMIT_MEMLOCK (service.memlock); the first refusal of a session is logged.
+  // Checks RLIMIT_MEMLOCK of its process (service.memlock); logs the first refusal of a session.
   Status check_lockable(std::uint64_t bytes);
   // Takes the quota of a region, beside its place in the table; a refusal takes nothing.
   Status take_extents(std::uint64_t bytes, std::uint64_t mappings);

@@ -19,11 +19,11 @@ struct Reply {
   std::vector<std::byte> body;
   std::vector<int> descriptors;
   // For work whose duration the program decides: `aside` runs on another thread and owns what it
-  // uses; then `then` makes the reply. Where `aside` throws, the session ends.
+  // uses; then `then` makes the reply. If `aside` throws, the session ends.
   std::function<void()> aside;
   std::function<Status(Reply&)> then;
 
-  // A put() of so many bytes and one descriptor will not allocate.
+  // Ensures that a put() of so many bytes and one descriptor does not allocate.
   void make_room(std::size_t bytes) {
     body.reserve(body.size() + bytes);
     descriptors.reserve(1);

@@ -123,7 +123,7 @@ Server::Server(Service& service)
     wait_for_spoilt_views();
   } else {
     spdlog::warn(
-        "userfaultfd does not serve here (Linux 5.14 and its system call are needed): programs can "
+        "userfaultfd is not usable here (Linux 5.14 and its system call are needed): programs can "
         "make the service allocate memory (docs/service.md)");
   }
 }
@@ -292,7 +292,7 @@ void Server::take_away(NicPlace place) {
   for (Place at = connections_.begin(); at != connections_.end();) {
     const Place here = at++;
     if (here->session.place() != place) continue;
-    // Its last word; a program that does not read gets none.
+    // The last message to it; a program that does not read gets none.
     answer(here->socket.native_handle(), {}, {ENODEV, fmt::format("NIC {} was taken away", name)},
            {});
     end_soon(here);
@@ -351,7 +351,7 @@ Server::Next Server::serve_some(Place at) {
   return Next::request;
 }
 
-// Answers, or sets out on what has to be done aside before that.
+// Answers, or starts the work on a side thread that must be done first.
 Server::Next Server::finish(Place at, const std::shared_ptr<Errand>& errand) {
   using attach::Operation;
   if (errand->reply.aside) {

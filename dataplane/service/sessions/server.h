@@ -1,7 +1,7 @@
 // The control thread: accepts programs on a Unix socket, reads their requests one at a time, and
-// ends with stop() or a signal. A program that is slow, silent or hostile costs nobody else more
-// than its own requests: what a program can make last (its descriptors, its pages) is done aside,
-// and its session waits alone.
+// ends with stop() or a signal. A slow, silent or hostile program costs others no more than its own
+// requests: work that a program can delay (on its descriptors, its pages) is done on side threads,
+// and only its own session waits.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -38,7 +38,7 @@ class Server {
   boost::asio::io_context& context() { return context_; }
   std::size_t connections() const { return connections_.size(); }
   // An instance leaves the machine: its programs and their rdma_cm ids are told and lose it, and
-  // nobody opens it again. For the context's thread, as what follows.
+  // nobody can open it again. For the context's thread, like the calls below.
   void take_away(NicPlace place);
   // The reply to `status` for a user who may see all sessions.
   std::string status_of_all();
@@ -53,7 +53,7 @@ class Server {
     bool over = false;       // it ends with that
   };
   using Place = std::list<Connection>::iterator;
-  // One request whose answer waits for work aside.
+  // One request whose answer waits for work on a side thread.
   struct Errand {
     attach::Header header{};
     Status status;
@@ -68,7 +68,7 @@ class Server {
   // False: there are no descriptors left.
   bool accept();
   void wait_for_request(Place at);
-  // A program for which there is no memory or no thread is sent away; the others are served on.
+  // A program for which there is no memory or no thread is sent away; the others are still served.
   template <class Serve>
   void guarded(Place at, Serve serve);
   // Ends the sessions whose programs took pages out of registered memory (view_guard.h).

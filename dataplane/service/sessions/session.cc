@@ -264,8 +264,8 @@ TenantMemoryCounters Session::memory() const {
   return state_.memory == nullptr ? TenantMemoryCounters{} : state_.memory->counters();
 }
 
-// Queue pairs first: they use everything else. Then what datagrams are sent with, what they were
-// received into, and at last the memory, when no packet can be made of it any more.
+// Queue pairs first: they use everything else. Then address handles, then queues, and at last the
+// memory, when no packet can be made from it any more.
 void Session::close() {
   if (state_.worker_session == nullptr) return;
   // Datagrams that were posted last get the turn that they would have had: between the two.

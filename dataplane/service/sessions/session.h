@@ -1,6 +1,6 @@
-// A session: one program's connection, the NIC instance that it has opened, and all that it has
-// there. Requests come one at a time, each checked in full; a refusal changes nothing. When the
-// session ends, everything goes, in the order in which it is built on one another.
+// A session: one program's connection, the NIC instance that it has opened, and everything that it
+// has there. Requests come one at a time, and each is checked in full; a refusal changes nothing.
+// When the session ends, everything is destroyed in the order of dependence.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // One request; what it answers is in `reply` unless it is refused. When reply.aside is set: run
-  // it, then resume(), and again as long as there is another. No other request meanwhile.
+  // Handles one request; the answer is in `reply` unless the request is refused. If reply.aside is
+  // set, run it, then call resume(), again as long as there is another. No other request may come
+  // meanwhile.
   Status handle(attach::Message& request, Reply& reply);
   Status resume(Reply& reply);
   // share_memory, whose message still lies in the socket.
@@ -35,7 +36,7 @@ class Session {
     return region_requests_.take_memory(socket, reply);
   }
   bool takes_memory() const { return state_.memory != nullptr; }
-  // Held as long as something is left of the session after its end.
+  // Held as long as anything of the session is left after its end.
   std::shared_ptr<const void> remains() { return state_.tenant.remains(); }
 
   // --- for a look from outside ---
@@ -74,7 +75,7 @@ class Session {
   // Destroys all objects; afterwards the worker has no reference to them. Allocates nothing.
   void close();
 
-  // What a thread aside lets go after the session's end.
+  // What a side thread releases after the session's end.
   struct Left {
     HandleTable<RegionObject> regions;
     std::shared_ptr<TenantMemory> memory;

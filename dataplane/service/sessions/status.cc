@@ -312,7 +312,7 @@ std::string status_text(Service& service, const std::vector<const Session*>& ses
       continue;
     list.push_back(session_of(service, *session));
   }
-  // Paths of files are for those who manage the service.
+  // Only those who manage the service see paths of files.
   const Json testbed =
       only ? Json()
            : Json{{"file", service.settings().testbed}, {"set", service.settings().overrides}};

@@ -22,8 +22,8 @@ struct Domain {
 
 class DomainBook {
  public:
-  // What programs share a domain by. Which file it is they say themselves, so that it only counts
-  // among those of one user.
+  // The file by which programs share a domain. They name the file themselves, so it only counts
+  // among programs of one user.
   struct File {
     uid_t user = 0;
     std::size_t worker = 0;  // NIC
@@ -34,7 +34,7 @@ class DomainBook {
     friend auto operator<=>(const File&, const File&) = default;
   };
 
-  // One that nobody else finds.
+  // A domain that nobody else finds.
   std::shared_ptr<Domain> make() {
     auto domain = std::make_shared<Domain>();
     domain->number = ++last_;

@@ -53,7 +53,7 @@ void FaultBook::add(Picos now, const config::LinkFault& fault, std::vector<std::
   if (fault.action == "clock_jump") entry.right_at = entry.until;
 }
 
-// A clock that has run away is off until somebody sets it right.
+// A clock that has drifted is wrong until it is set right.
 void FaultBook::drop_over(Picos now) {
   std::erase_if(entries_, [&](const Entry& entry) {
     return (is_of_clock(entry.fault) ? entry.right_at : entry.until) <= now;

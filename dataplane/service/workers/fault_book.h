@@ -1,6 +1,6 @@
-// The faults that an operator gave a running testbed and that are not over: for the status, for
-// connections whose hashes collide, and for clocks that are off. Its times are those of a steady
-// clock. For the control thread.
+// The faults that an operator gave to a running testbed and that are not over: for the status, for
+// connections whose hashes collide, and for wrong clocks. Its times are those of a steady clock.
+// For the control thread.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,16 @@ class FaultBook {
     std::vector<std::uint32_t> links;  // that are still disturbed
     Picos from{0};
     Picos until = kNever;
-    // Of a clock: when somebody sets it right again.
+    // For a clock fault: when the clock is set right again.
     Picos right_at = kNever;
   };
 
-  // What it takes back, or does again to the same target, ends when it begins.
+  // Faults that it takes back, or repeats for the same target, end when it begins.
   void add(Picos now, const config::LinkFault& fault, std::vector<std::uint32_t> links);
-  // In force, or still to come.
+  // Faults in force, or still to come.
   std::vector<Entry> not_over(Picos now);
-  // Of the clock of a NIC's host, those that are over included: it has run away meanwhile.
+  // Faults of the clock of a NIC's host, including those that are over: the clock has drifted
+  // meanwhile.
   std::vector<Entry> of_clock(const std::string& nic) const;
 
   // The link by which a connection has to go that opens now; nothing: any. `number` tells
@@ -40,8 +41,8 @@ class FaultBook {
   static Picos steady_now();
 
  private:
-  // Takes back of the entry what `later` undoes: `up` and `clear` those of its links, also one
-  // after another. True: nothing of it is left.
+  // Takes from the entry what `later` undoes: `up` and `clear` take the faults of their links, also
+  // one after another. True: nothing of the entry is left.
   bool take_back(const config::LinkFault& later, const std::vector<std::uint32_t>& links,
                  Entry& entry) const;
   void drop_over(Picos now);

@@ -103,7 +103,7 @@ bool Service::make_segment() {
   return true;
 }
 
-// Each instance its own; nobody, the service included, foretells the keys of regions.
+// Each instance has its own secret; nobody, not even the service, can predict the keys of regions.
 int Service::draw_key_secrets() {
   for (const NicPlace place : nics()) {
     transport::KeySecret secret;

@@ -55,15 +55,15 @@ class Service {
   ServiceWorker& worker(std::size_t index) { return *workers_[index]; }
 
   std::optional<NicPlace> find_nic(std::string_view name) const;
-  // It has been taken away: its name stays its own, and nobody can open it.
+  // The instance was taken away: its name stays reserved, and nobody can open it.
   void take_away(NicPlace place) { gone_.push_back(place); }
   bool gone(NicPlace place) const;
   // With the limits of this service, for this tenant.
   attach::NicInfo nic_info(NicPlace place) const;
-  // All of them, at most attach::kMaxNics.
+  // All instances, at most attach::kMaxNics.
   std::vector<NicPlace> nics() const;
 
-  // The telemetry segment, from start() on, and the descriptor to hand out: nobody who gets it can
+  // The telemetry segment, from start() on, and the descriptor to hand out; receivers of it cannot
   // write.
   std::span<const std::byte> segment() const { return {segment_.data(), segment_.size()}; }
   int segment_descriptor() const { return segment_.descriptor(); }
@@ -75,7 +75,7 @@ class Service {
   // privileges can hold their writers while memory is shared, and stop the kernel at will
   // (docs/service.md).
   int userfaultfd() const { return userfaultfd_.get(); }
-  // Where the control thread leaves what a program can make last.
+  // Takes work of the control thread that a program could delay.
   attach::Aside& aside() { return aside_; }
   FaultBook& faults() { return faults_; }
   DomainBook& domains() { return domains_; }

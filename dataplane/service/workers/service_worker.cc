@@ -129,7 +129,7 @@ bool ServiceWorker::turn(Picos now, Picos gap) {
   busy |= nics_->turn(now, gap);
   for (const auto& pair : management_) busy |= pair->collect(now);
   if (nics_->link_changes() != link_changes_) report_links();
-  // Whatever is left after settle() did not fit, or its reader does not poll.
+  // What is left after settle() did not fit, or its reader does not poll.
   for (WorkerSession* session : sessions_) {
     busy |= session->settle();
     if (!session->take_disturbed()) continue;

@@ -1,10 +1,9 @@
-// A worker: the thread that owns one set of NIC instances, and all of its engines. A turn takes
-// what programs have rung for and the control thread has asked for, runs what is due in the set,
-// and hands over what was completed. In a turn nothing blocks and, except for control operations,
-// nothing allocates.
+// A worker: the thread that owns one set of NIC instances, and all of its engines. A turn serves
+// rung doorbells and tasks of the control thread, runs what is due in the set, and hands over
+// completions. In a turn nothing blocks and, except for control operations, nothing allocates.
 //
-// Without work it looks again at once for a while, then lets others run, then sleeps until a
-// program, the control thread or a memory copy calls, or something is due. It announces its sleeps
+// Without work it keeps polling for a while, then yields to others, then sleeps until a program,
+// the control thread or a memory copy wakes it, or something is due. It announces its sleeps
 // (driver/loop/run_loop.h) in the page that all sessions see.
 #pragma once
 
@@ -40,9 +39,9 @@ class ServiceWorker {
   ServiceWorker(const ServiceWorker&) = delete;
   ServiceWorker& operator=(const ServiceWorker&) = delete;
 
-  // False with errno: there are no descriptors left. Once, before anything else.
+  // False with errno: there are no descriptors left. Call it once, before anything else.
   bool open();
-  // Before start(): where it writes what it counts, and which NIC of the segment its first one is.
+  // Before start(): where it writes its counters, and which NIC of the segment its first one is.
   void publish_to(const telemetry::SegmentWriter& writer, std::size_t first_nic) {
     publisher_.open(writer, first_nic);
   }
@@ -53,8 +52,8 @@ class ServiceWorker {
   const std::string& name() const { return name_; }
   NicSet& nics() { return *nics_; }
   const NicSet& nics() const { return *nics_; }
-  // Runs work(now) on the worker's thread between two turns, `nic` being looked at in the next.
-  // False when the worker does not run. Throws what `work` throws.
+  // Runs work(now) on the worker's thread between two turns; the next turn looks at `nic`. False if
+  // the worker does not run. Throws what `work` throws.
   template <class Work>
   bool call(std::size_t nic, Work&& work) {
     auto task = [&](Picos now) {
@@ -64,8 +63,8 @@ class ServiceWorker {
     };
     return tasks_.run(task, [this] { wake(); });
   }
-  // A descriptor that wakes it when it is written to: for one session each. The worker never reads
-  // or writes it, so a program may do to it what it likes.
+  // Adds a session's descriptor that wakes the worker when it is written to. The worker never reads
+  // or writes it, so a program may do what it likes with it.
   bool watch(int eventfd);
   void unwatch(int eventfd);
   int page_descriptor() const { return page_.descriptor(); }
@@ -83,10 +82,10 @@ class ServiceWorker {
   PairTable& pairs(std::size_t nic) { return pairs_[nic]; }
   // Gives each of its NIC instances queue pair 1. Constant addresses from then on.
   void open_management(Picos now, std::uint32_t pd, const ManagementPair::Bell& bell);
-  // Empty before that. Else by NIC.
+  // By NIC; empty before that.
   std::span<const std::unique_ptr<ManagementPair>> management() const { return management_; }
-  // What its NIC instances probe others by, and are probed by: one each, or none. Until it is
-  // replaced, by an empty list at the end.
+  // The ends by which its NIC instances probe and are probed: one each, or none. Valid until
+  // replaced, at the end by an empty list.
   void use_probes(std::vector<std::unique_ptr<probing::ProbeEnd>> ends) {
     probes_ = std::move(ends);
   }
@@ -95,17 +94,17 @@ class ServiceWorker {
   // posted from then on are of the epoch.
   void reconfigure(Picos now, std::size_t nic, const transport::CcSetup& setup,
                    const NicInForce& in_force);
-  // The same with two arms, by the cluster that data goes to; `in_force` says the same of clusters.
+  // The same with two arms, by the destination's cluster; `in_force` describes the clusters.
   void reconfigure(Picos now, std::size_t nic, const transport::ArmsByPeer& arms,
                    const NicInForce& in_force);
-  // Changes what is in force without another setup: the guard's number.
+  // Changes the guard's number in what is in force, without another setup.
   void note_guard(std::size_t nic, std::uint32_t guard) { publisher_.note_guard(nic, guard); }
 
   // Constant address; its figures are of the worker's thread.
   telemetry::NicMeter& meter(std::size_t nic) { return meters_[nic]; }
 
-  // One turn; true when there was something to do. `gap`: for how long, up to now, nobody could
-  // run. For tests that have a clock of their own; else start() sees to it.
+  // One turn; true if there was something to do. `gap`: for how long, up to now, no thread could
+  // run. For tests that have a clock of their own; otherwise start() calls it.
   bool turn(Picos now, Picos gap);
 
  private:

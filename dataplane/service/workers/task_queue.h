@@ -18,9 +18,10 @@ class TaskQueue {
  public:
   static constexpr std::size_t kCapacity = 64;
 
-  // The control thread's side. Returns when `work(now)` has run on the worker's thread, or,
-  // where no worker runs, at once: false, and it has not run and never will. `wake` is called when
-  // the worker may sleep. Throws what `work` throws, such as std::bad_alloc; the worker goes on.
+  // The control thread's side. Returns when `work(now)` has run on the worker's thread. If no
+  // worker runs, it returns false at once: the work has not run and never will. `wake` is called
+  // when the worker may sleep. Throws what `work` throws, such as std::bad_alloc; the worker
+  // continues.
   template <class Work, class Wake>
   bool run(Work&& work, Wake&& wake) {
     using Function = std::remove_reference_t<Work>;
@@ -38,7 +39,7 @@ class TaskQueue {
   void open() { closed_ = false; }
   void close() { closed_ = true; }
 
-  // The worker's side: runs what is there; true when there was something.
+  // The worker's side: runs waiting tasks; true if there were any.
   bool take(Picos now) {
     Task* task = nullptr;
     bool any = false;
@@ -54,7 +55,7 @@ class TaskQueue {
     }
     return any;
   }
-  // As above, at its end: tells those who wait that nothing was run.
+  // At its end: tells waiting callers that nothing was run.
   void refuse() {
     Task* task = nullptr;
     while (tasks_.pop(task)) task->done.release();

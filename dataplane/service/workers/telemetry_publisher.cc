@@ -17,7 +17,7 @@ using telemetry::NicSeries;
 
 std::uint64_t nanos_of(Picos time) { return static_cast<std::uint64_t>(to_nanos(time).count); }
 
-// Below a queue pair's first place, as in EngineCore::qp_number.
+// The first place of queue pairs, as in EngineCore::qp_number; none lies below.
 constexpr std::size_t kFirstPlace = 16;
 
 }  // namespace
@@ -39,7 +39,7 @@ TelemetryPublisher::TelemetryPublisher(NicSet& nics, const std::vector<PairTable
 void TelemetryPublisher::open(const telemetry::SegmentWriter& writer, std::size_t first_nic) {
   writer_ = &writer;
   first_nic_ = first_nic;
-  active_ = true;  // the first turn tells what there is
+  active_ = true;  // the first turn publishes everything
 }
 
 void TelemetryPublisher::count_session(std::size_t nic, bool more) {
@@ -49,7 +49,7 @@ void TelemetryPublisher::count_session(std::size_t nic, bool more) {
 
 void TelemetryPublisher::note(std::size_t nic, const NicInForce& in_force) {
   states_[nic].in_force = in_force;
-  // Clusters may be others now; and nobody watched them where there were none.
+  // Clusters may have changed; nobody watched them while there were none.
   for (State::Cluster& cluster : states_[nic].clusters) cluster.waited = false;
   states_[nic].changed = true;
   active_ = true;
@@ -80,7 +80,7 @@ void TelemetryPublisher::publish(Picos now, const WorkerFigures& worker) {
     under_way |= look(now, nic, worker);
     any |= states_[nic].seen != before;
   }
-  // A round of all queue pairs follows the last that happened.
+  // A round over all queue pairs follows the last event.
   if (any) {
     records_left_ = 0;
     for (const PairTable& pairs : pairs_) records_left_ += pairs.places();
@@ -99,7 +99,7 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
   const std::uint64_t progress = c.tx_data_packets + c.rx_data_packets + c.acks_received +
                                  c.retransmitted_packets + c.completions;
   const bool waiting = meter.outstanding() != 0;
-  // A NIC with messages outstanding all the time and no progress has stalled.
+  // A NIC has stalled if messages were outstanding all the time and nothing progressed.
   if (waiting && state.waited && progress == state.progress) {
     state.stalled_ns += nanos_of(now - last_);
     state.changed = true;
@@ -109,7 +109,7 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
   const unsigned sizes = meter.take_changed();
   const std::uint64_t seen = progress + c.rx_packets + c.tx_control_packets + c.timeouts +
                              (std::uint64_t{pairs_[nic].size()} << 48U);
-  // One more time after the last that happened: sums over contexts and queues are behind.
+  // Publish once more after the last event: sums over contexts and queues lag behind.
   if (seen == state.seen && sizes == 0 && !state.changed) return waiting;
   state.changed = seen != state.seen || sizes != 0;
   state.seen = seen;
@@ -139,8 +139,8 @@ bool TelemetryPublisher::look(Picos now, std::size_t nic, const WorkerFigures& w
   return waiting || state.changed;
 }
 
-// A piece of the round each time. Contexts that go meanwhile may be counted twice or not at all;
-// times never go back for that.
+// Does a piece of the round each time. Contexts that are destroyed meanwhile may be counted twice
+// or not at all; times never go back for that reason.
 void TelemetryPublisher::add_contexts(Picos now, std::size_t nic) {
   State& state = states_[nic];
   state.next_context = nics_.nic(nic).engine->view().add_contexts(now, state.next_context,
@@ -155,9 +155,9 @@ void TelemetryPublisher::add_contexts(Picos now, std::size_t nic) {
   if (state.in_force.clusters != 0) watch_clusters(now, nic);
 }
 
-// As look() does for the whole NIC: towards whom messages were under way in two rounds, and nothing
-// was sent or acknowledged in between, that cluster's have stalled. What a READ brings goes to the
-// NIC's own cluster.
+// As look() does for the whole NIC: a cluster has stalled if messages to it were outstanding in two
+// rounds and nothing was sent or acknowledged in between. READ responses count for the NIC's own
+// cluster.
 void TelemetryPublisher::watch_clusters(Picos now, std::size_t nic) {
   State& state = states_[nic];
   for (std::size_t c = 0; c < state.in_force.clusters; ++c) {
@@ -222,7 +222,7 @@ void TelemetryPublisher::fill(Picos now, std::size_t nic, const WorkerFigures& w
   if (nic < probes_.size()) fill_probes(nic);
 }
 
-// Numbers of probes grow from one client that probes to the next; delays stay as they were last.
+// The counts of probes continue from one probing client to the next; delays keep their last values.
 void TelemetryPublisher::fill_probes(std::size_t nic) {
   const probing::Prober* const prober = probes_[nic]->prober();
   if (prober == nullptr) return;
@@ -243,7 +243,7 @@ void TelemetryPublisher::fill_probes(std::size_t nic) {
   put(NicSeries::one_way_back_ns, above_zero(delays->back));
 }
 
-// Places without a queue pair are passed over quickly, eight for the price of one.
+// Places without a queue pair are skipped quickly, eight at a time.
 void TelemetryPublisher::write_records(Picos now) {
   std::size_t budget = 8 * kRecordsAtATime;
   while (budget != 0 && records_left_ != 0) {

@@ -38,9 +38,9 @@ struct WorkerFigures {
 struct NicInForce {
   std::uint64_t generation = 1;
   cc::AlgorithmId algorithm{};
-  std::uint8_t arm = 0;  // with clusters: that of its own
+  std::uint8_t arm = 0;  // with clusters: that of its own cluster
   std::uint8_t epoch = 0;
-  // Two arms at a time, by the cluster that data goes to (transport/congestion/arms.h); 0: one for
+  // Two arms at a time, by the destination's cluster (transport/congestion/arms.h); 0: one arm for
   // all.
   std::uint8_t clusters = 0;
   std::uint8_t own_cluster = telemetry::kNoCluster;
@@ -52,17 +52,17 @@ class TelemetryPublisher {
   // Queue pairs that are looked at each time, of all NICs together: 1,000 within 100 ms at the
   // usual interval of 5 ms.
   static constexpr std::size_t kRecordsAtATime = 52;
-  // Congestion contexts of a NIC whose times are added up each time.
+  // How many congestion contexts of a NIC are added up each time.
   static constexpr std::uint32_t kContextsAtATime = 64;
 
-  // By NIC, or empty while nobody probes.
+  // By NIC, or empty while there is no probing.
   using Probes = std::vector<std::unique_ptr<probing::ProbeEnd>>;
 
-  // All of them outlive the publisher.
+  // All arguments outlive the publisher.
   TelemetryPublisher(NicSet& nics, const std::vector<PairTable>& pairs,
                      std::vector<telemetry::NicMeter>& meters, const Probes& probes,
                      Picos interval);
-  // Without it nothing is ever due.
+  // Without this call nothing is ever due.
   void open(const telemetry::SegmentWriter& writer, std::size_t first_nic);
 
   // After each turn; `busy`: something happened in it.
@@ -84,12 +84,12 @@ class TelemetryPublisher {
     NicInForce in_force{};
     std::uint32_t guard = 0;
     std::uint32_t sessions = 0;
-    std::uint64_t seen = 0;      // a sum that grows with whatever happens
+    std::uint64_t seen = 0;      // a sum that grows with every event
     std::uint64_t progress = 0;  // a sum that grows while messages get on
-    bool waited = false;         // messages were under way when last looked at
-    bool changed = true;         // something else is to be told
+    bool waited = false;         // messages were in flight at the last look
+    bool changed = true;         // something else must be published
     std::uint64_t stalled_ns = 0;
-    std::uint32_t next_context = 0;  // where the sums go on
+    std::uint32_t next_context = 0;  // where the sums continue
     transport::ContextSums sums{};   // of this round, so far
     transport::ContextSums whole{};  // of the last one
     // Towards each cluster, as of the last round.
@@ -107,7 +107,7 @@ class TelemetryPublisher {
 
   void add_contexts(Picos now, std::size_t nic);
   void watch_clusters(Picos now, std::size_t nic);
-  // True: messages are under way.
+  // True: messages are in flight.
   bool look(Picos now, std::size_t nic, const WorkerFigures& worker);
   void fill(Picos now, std::size_t nic, const WorkerFigures& worker);
   void fill_probes(std::size_t nic);
@@ -125,7 +125,7 @@ class TelemetryPublisher {
   bool active_ = false;
   Picos next_{0};
   Picos last_{0};
-  std::size_t record_nic_ = 0;  // where the round of queue pairs goes on
+  std::size_t record_nic_ = 0;  // where the round of queue pairs continues
   std::size_t record_place_ = 0;
   std::size_t records_left_ = 0;  // places until all were seen since something happened
 };

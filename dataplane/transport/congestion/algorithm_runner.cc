@@ -53,7 +53,7 @@ bool AlgorithmRunner::run(CongestionContext& context, const cc::Event& event) {
     if (context.decision.fallback) enter_fallback(context, event);
     return context.proactive;
   }
-  // Two algorithms live here: the proactive one listens and probes, the reactive one decides.
+  // Two algorithms run here: the proactive one listens and probes, the reactive one decides.
   cc::Decision& proactive = context.proactive_decision;
   const bool listens = (kProactiveSignals & cc::signal_bit(event.signal)) != 0;
   if (listens) {
@@ -71,7 +71,8 @@ bool AlgorithmRunner::run(CongestionContext& context, const cc::Event& event) {
   context.decision.ceiling = cc::kUnlimited;
   context.decision.request = proactive.request;
   proactive.request = false;
-  // A poll that comes late hears of packets before timers: the proactive one's may have passed.
+  // A poll that comes late sees packets before timers: the proactive algorithm's timer may have
+  // passed.
   const Nanos wake_at = std::max(proactive.wake_at, Nanos{event.now.count + 1});
   if (wake_at < context.decision.wake_at) context.decision.wake_at = wake_at;
   context.decision.timed = proactive.timed;
@@ -108,7 +109,7 @@ void AlgorithmRunner::begin_fallback(CongestionContext& context, const cc::Event
   context.proactive_decision.request = false;
   context.decision.wake_at = std::min(context.decision.wake_at, context.proactive_decision.wake_at);
   context.decision.timed = context.proactive_decision.timed;
-  // The round trips that one asked for are no acknowledgements to the other.
+  // The round trips that one algorithm asked for are not acknowledgements to the other.
   context.wants =
       (cc::find(context.algorithm)->wants & ~cc::kWantsRoundTrips) | cc::find(params.id)->wants;
 }

@@ -1,5 +1,5 @@
-// Runs the algorithm of a context, and the fallback of a proactive one. Writes the context's
-// algorithm state and its decision, and nothing else of it.
+// Runs the algorithm of a context, and the fallback of a proactive one. Of the context it writes
+// only the algorithm state and the decision.
 #pragma once
 
 #include "cc/interface/event.h"
@@ -13,16 +13,16 @@ class AlgorithmRunner {
   AlgorithmRunner(EngineCore& core, const CongestionSetups& setups)
       : core_(core), setups_(setups) {}
 
-  // `algorithm` is in charge from here on; it hears Signal::start. `index` is the context's.
-  // `handover`: what the algorithm before it leaves; may be null.
+  // `algorithm` is in charge from here on and gets Signal::start. `index` is the context's.
+  // `handover`: what the previous algorithm passes on; may be null.
   void start(std::uint32_t index, CongestionContext& context, cc::AlgorithmId algorithm,
              const cc::Handover* handover);
   // The algorithm forgets what it has learned.
   void restart(CongestionContext& context);
-  // Passes the event to the algorithm, and to the fallback if that decides. True: the demand of a
-  // proactive algorithm on the uplink may have changed.
+  // Passes the event to the algorithm, and to the fallback if that one decides. True: the uplink
+  // demand of a proactive algorithm may have changed.
   bool run(CongestionContext& context, const cc::Event& event);
-  // The fallback of the context's arm is another one now.
+  // The fallback of the context's arm has changed.
   void change_fallback(CongestionContext& context);
 
  private:

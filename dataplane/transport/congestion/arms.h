@@ -1,6 +1,6 @@
-// Two arms in one engine at a time: which of them a congestion context has follows from the peer
-// that its data goes to. For experiments that randomise receivers' ports; else an engine has one
-// setup, and nothing here costs anything.
+// Two arms in one engine at a time: the peer that the data goes to decides which arm a congestion
+// context has. For experiments that randomise the receivers' ports. Any other engine has one setup,
+// and nothing here costs anything.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,8 @@ struct ArmsByPeer {
   std::array<std::uint8_t, telemetry::kMostClusters> arm_of{};  // 0 or 1, by cluster
   // Every address once, in any order. Peers that are not here have arm 0 and no cluster.
   std::vector<Place> places;
-  // The cluster of this port, whose arm its receiving half runs when it grants. kNoCluster: arm 0.
+  // The cluster of this port. The receiving half of the port uses that cluster's arm when it
+  // grants. kNoCluster: arm 0.
   std::uint8_t own_cluster = telemetry::kNoCluster;
 
   std::uint8_t arm_of_cluster(std::uint8_t cluster) const {
@@ -35,7 +36,7 @@ struct ArmsByPeer {
   std::uint8_t own_arm() const { return arm_of_cluster(own_cluster); }
 };
 
-// The places of an ArmsByPeer, to be asked.
+// The places of an ArmsByPeer, for lookups.
 class ClusterTable {
  public:
   void set(std::vector<ArmsByPeer::Place> places) {

@@ -82,8 +82,8 @@ void CongestionManager::attach(AddressHandle& handle) {
   handle.peer = peers_.add(path.ip, path.mac, path.traffic_class);
   Peer& peer = core_.peers[handle.peer];
   const cc::AlgorithmId algorithm = setups_.algorithm_for(peer);
-  // A channel is the whole peer's; where queue pairs have contexts of their own, the datagrams to
-  // one peer and class share one.
+  // A channel belongs to the whole peer. Where queue pairs have contexts of their own, the
+  // datagrams to one peer and class share one.
   std::uint32_t& context =
       CongestionSetups::has_channels(algorithm) ? peer.context : peer.datagram_context;
   if (context == kNoIndex) {
@@ -214,7 +214,7 @@ void CongestionManager::perform(Action& action) {
       if (action.qp->config.type == QpType::ud) {
         action.qp->context = kNoIndex;
       } else {
-        // Its bytes in flight may have been what held up others of the same context.
+        // Its bytes in flight may have held up other queue pairs of the context.
         release(action.qp->context);
       }
       return;
@@ -237,7 +237,7 @@ void CongestionManager::resume(QueuePair& qp) {
   note_work(qp.context);
 }
 
-// What was rewound is work, of which an algorithm hears if there was none before.
+// Rewound packets are work; an algorithm that had none before is told.
 void CongestionManager::resume_and_report(QueuePair& qp) {
   if (!Requester::has_work(qp, core_.now)) return;
   const bool quiet = core_.contexts[qp.context].active_head == kNoIndex;
@@ -252,7 +252,7 @@ void CongestionManager::retarget(QueuePair& qp) {
   qp.context =
       r.queue.empty() ? kNoIndex : Datagram::context_of(core_, qp, r.queue.front().request);
   if (qp.context == kNoIndex || !Requester::has_work(qp, core_.now)) return;
-  // A datagram without payload is no backlog: its context may have been told that nothing waits.
+  // A datagram without payload is not backlog: its context may have been told that nothing waits.
   const CongestionContext& context = core_.contexts[qp.context];
   const bool quiet = context.active_head == kNoIndex && context.backlog_bytes == 0;
   scheduler_.activate(qp);
@@ -278,8 +278,8 @@ void CongestionManager::announce_backlog(std::uint32_t index) {
   deliver(index, event);
 }
 
-// Bytes that an algorithm must count for waiting READ and atomic requests: they carry no payload
-// but are longer than an empty message, and a receiver that grants bytes has to cover each.
+// Bytes that an algorithm must count for waiting READ and atomic requests. They carry no payload
+// but are longer than an empty message, and a receiver that grants bytes has to cover each of them.
 std::uint64_t CongestionManager::read_backlog(const QueuePair& qp) {
   constexpr std::uint64_t kRequestBytes = 112;  // an atomic over IPv4 on the wire
   const RequesterState& r = qp.requester;
@@ -306,8 +306,8 @@ void CongestionManager::deliver(std::uint32_t index, cc::Event& event) {
   if (((context.wants | kAlways) & cc::signal_bit(event.signal)) == 0 && !sample) return;
   event.now = to_nanos(core_.now);
   event.sent_total = context.sent_total;
-  // A message without payload is a packet all the same: to the algorithm it counts one byte, while
-  // it is posted or waits to be sent.
+  // A message without payload is still a packet: the algorithm counts one byte for it while it is
+  // posted or waits to be sent.
   const bool work = context.active_head != kNoIndex || event.signal == cc::Signal::message;
   event.backlog_bytes = std::max<std::uint64_t>(context.backlog_bytes, work ? 1 : 0);
   if (context.backlog_bytes == 0 && context.active_head != kNoIndex) {
@@ -333,7 +333,7 @@ void CongestionManager::apply(std::uint32_t index, CongestionContext& context, R
   scheduler_.place(index, context);
 }
 
-// A CNP says whom the datagrams went to, but not in which class: all contexts of that peer's
+// A CNP names the destination of the datagrams, but not their class: all contexts of that peer's
 // datagrams slow down.
 void CongestionManager::on_datagram_cnp(const wire::IpAddress& source) {
   ++core_.counters.cnps_received;
@@ -349,8 +349,8 @@ void CongestionManager::on_datagram_cnp(const wire::IpAddress& source) {
   }
 }
 
-// A packet does not name the queue pair that sent it: it is the one whose far end the packet names,
-// or else one of the datagrams to that peer.
+// A packet does not name the queue pair that sent it. The sender is the queue pair whose far end
+// the packet names; failing that, one of the datagrams to that peer.
 void CongestionManager::on_notice(const wire::IpAddress& peer, const NoticeMessage& notice) {
   ++core_.counters.notices_received;
   const std::uint32_t to = core_.peers.find(peer, notice.traffic_class);

@@ -1,7 +1,7 @@
-// With two arms at a time the receiving half of the port is of the port's own cluster: senders of
-// any cluster use towards it the arm that it has itself. The uplink is one, so one arbiter serves
-// all contexts: that of the port's own arm where it is proactive, else that of the other arm. Two
-// different proactive algorithms would need a arbiter that speaks for both, and are refused.
+// With two arms at a time, the receiving half of the port uses the arm of the port's own cluster:
+// senders of any cluster use that arm towards it. There is one uplink, so one arbiter serves all
+// contexts: that of the port's own arm if it is proactive, else that of the other arm. Two
+// different proactive algorithms would need an arbiter that speaks for both, and are refused.
 #include "dataplane/transport/congestion/congestion_setups.h"
 
 #include "cc/dispatch.h"
@@ -59,8 +59,8 @@ std::string CongestionSetups::refusal(const ArmsByPeer& arms) const {
   };
   if (proactive[0] && proactive[1] && name(0) != name(1)) {
     return name(0) + " and " + name(1) +
-           " cannot share the uplink at a time: of two proactive "
-           "algorithms each has a arbiter of its own";
+           " cannot share the uplink: two different proactive "
+           "algorithms would each need an arbiter of their own";
   }
   for (const ArmsByPeer::Place& place : arms.places) {
     if (place.cluster >= telemetry::kMostClusters) {
@@ -118,7 +118,8 @@ void CongestionSetups::begin_generation() {
   proactive_ = is_proactive(on(governing_arm()).primary.algorithm);
 }
 
-// The primary algorithm's go last: where the fallback is the same, it is not used.
+// The values of the primary algorithm go last: where the fallback is the same algorithm, it is not
+// used.
 void CongestionSetups::take_values(const CcSetup& setup, ParamTable& into) {
   for (const CcChoice* choice : {&setup.fallback, &setup.primary}) {
     cc::ParamBlock params = cc::make_param_block(choice->algorithm, choice->values, core_.facts);

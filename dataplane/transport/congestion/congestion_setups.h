@@ -20,10 +20,10 @@ class CongestionSetups {
   CongestionSetups(EngineCore& core, PluginWatch& watch);
 
   static bool is_proactive(cc::AlgorithmId id);
-  // One context for all queue pairs to a peer and class: a channel.
+  // All queue pairs to a peer and class share one context: a channel.
   static bool has_channels(cc::AlgorithmId id);
 
-  // Why this engine cannot go over to it; empty: it can.
+  // Why this engine cannot change to the setup; empty: it can.
   std::string refusal(const CcSetup& setup) const;
   std::string refusal(const ArmsByPeer& arms) const;
 
@@ -34,22 +34,22 @@ class CongestionSetups {
     cc::AlgorithmId receiving{};
     cc::AlgorithmId governing{};
   };
-  // Values are in force from here on, and peers have their arm. Not refused. `arm` and `epoch` are
-  // those of all contexts. Allocates.
+  // Puts values in force, and gives peers their arm. Requires a setup that is not refused. All
+  // contexts get `arm` and `epoch`. Allocates.
   Before install(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
   // With two arms at a time each context has the arm of its peer.
   Before install(const ArmsByPeer& arms, std::uint8_t epoch);
 
-  // The only one; of two setups, that of this port's own cluster.
+  // The only setup; of two, that of this port's own cluster.
   const CcSetup& own() const { return on(own_arm_); }
   const CcSetup& on(std::uint8_t setup_slot) const {
     return setup_slot != 0 && second_ != nullptr ? second_->setup : setup_;
   }
   // The arm whose algorithm divides the uplink.
   std::uint8_t governing_arm() const;
-  // An arm of it is proactive: contexts may be channels.
+  // At least one arm is proactive: contexts may be channels.
   bool proactive() const { return proactive_; }
-  // Its own arm is: the port grants.
+  // The port's own arm is proactive: the port grants.
   bool grants() const { return grants_; }
   // The setup for the context of this peer's traffic.
   cc::AlgorithmId algorithm_for(const Peer& peer) const {
@@ -62,7 +62,7 @@ class CongestionSetups {
   // Gives the peer its cluster and setup.
   void place(Peer& peer) const;
 
-  // 1 at the start, one more with each install().
+  // 1 at the start, then one more with each install().
   std::uint64_t generation() const { return generation_; }
   std::uint8_t epoch() const { return epoch_; }
   // The arm of an experiment that telemetry and REQUESTs name for a setup.
@@ -71,7 +71,7 @@ class CongestionSetups {
   }
 
  private:
-  // Two setups at a time: from the first time on that there were.
+  // For two setups at a time; exists from the first such setup on.
   struct SecondArm {
     CcSetup setup;
     ClusterTable clusters;

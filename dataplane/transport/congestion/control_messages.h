@@ -1,5 +1,5 @@
-// Sends messages of the control protocol. They count on one sequence of PSNs, whatever their kind
-// and peer.
+// Sends messages of the control protocol. All of them share one sequence of PSNs, whatever their
+// kind and peer.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ class ControlMessages {
  public:
   explicit ControlMessages(EngineCore& core) : core_(core) {}
 
-  // Queues `message` ahead of all data, and counts it in `counter`. Without a packet it is as if
-  // lost: every message is repeated until it is answered.
+  // Queues `message` ahead of all data, and counts it in `counter`. If there is no packet, the
+  // message counts as lost: every message is repeated until it is answered.
   template <class Message>
   void send(const wire::HeaderTemplate& header, const Message& message, std::uint64_t& counter) {
     Packet* packet = core_.alloc_headers_only();

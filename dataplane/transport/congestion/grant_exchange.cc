@@ -15,7 +15,7 @@ GrantExchange::GrantExchange(EngineCore& core, const CongestionSetups& setups,
   make_halves();
 }
 
-// As far as they are not there yet. The arbiter serves contexts of both arms.
+// Makes the halves that do not exist yet. The arbiter serves contexts of both arms.
 void GrantExchange::make_halves() {
   if (!setups_.proactive()) return;
   core_.control_active = true;
@@ -23,7 +23,7 @@ void GrantExchange::make_halves() {
   const cc::ParamBlock& params =
       core_.params_on(governing, setups_.on(governing).primary.algorithm);
   if (uplink_ == nullptr) uplink_ = cc::make_uplink_arbiter(params);
-  // Its own arm governs, if it grants.
+  // The port's own arm governs, if it grants.
   if (setups_.grants() && core_.receiver == nullptr && core_.config.speak_control) {
     core_.receiver = cc::make_downlink_allocator(params);
   }
@@ -33,8 +33,8 @@ void GrantExchange::take_setup(const CongestionSetups::Before& before) {
   if (!setups_.proactive()) return;
   const std::uint8_t governing = setups_.governing_arm();
   const CcSetup& arbiter = setups_.on(governing);
-  // The next one's halves take over at once. Contexts that have not changed yet ask them, too: the
-  // messages are the same, and what they grant is a rate and a ceiling to both.
+  // The halves of the new setup take over at once. Contexts that have not changed yet ask them,
+  // too: the messages are the same, and a grant is a rate and a ceiling to both algorithms.
   if (setups_.grants() && core_.receiver != nullptr &&
       setups_.own().primary.algorithm != before.receiving) {
     drop_downlink();
@@ -114,7 +114,7 @@ void GrantExchange::on_request(const wire::ParsedPacket& parsed, const RequestMe
   }
   core_.peers[index].echo = request.echo_wanted;
   core_.peers[index].counters = core_.receiver->on_request(to_nanos(core_.now), index, request);
-  // Data that it sends from here on belongs to no channel.
+  // Data that the peer sends from here on belongs to no channel.
   if (request.close) core_.peers[index].counters = nullptr;
 }
 

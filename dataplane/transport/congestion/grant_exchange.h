@@ -31,20 +31,20 @@ class GrantExchange {
   bool uplink_due() const {
     return uplink_ != nullptr && uplink_->next_wake() <= to_nanos(core_.now);
   }
-  // New shares of the uplink, for the caller to deliver; fewer than fit: there are no more.
+  // Writes new shares of the uplink for the caller to deliver. Fewer than fit: there are no more.
   std::size_t poll_uplink(std::span<cc::ShareOutput> out);
-  // With EngineConfig::check_invariants: after all shares are delivered.
+  // With EngineConfig::check_invariants: call it after all shares are delivered.
   void check_uplink();
-  // The context of the channel that a GRANT is for; kNoIndex (counted): there is none.
+  // The context of the channel that a GRANT is for; kNoIndex (counted): there is no such channel.
   std::uint32_t context_of(const wire::IpAddress& source, std::uint8_t traffic_class,
                            std::uint16_t channel);
 
   // --- receiving: the downlink ---
   void on_request(const wire::ParsedPacket& parsed, const RequestMessage& request);
-  // Bytes that came outside any channel, for the receiver's plan.
+  // Bytes that arrived outside any channel, for the receiver's plan.
   void count_unaccounted(std::uint32_t wire_bytes) { core_.unaccounted_bytes += wire_bytes; }
-  // Data that came in: into its channel, which its sender's algorithm is responsible for, as far as
-  // it has one here.
+  // Counts arrived data in its channel, if its sender has one here. The sender's algorithm is
+  // responsible for that channel.
   void count_data(cc::ChannelCounters* counters, const wire::ParsedPacket& parsed,
                   const Packet& packet) {
     if (counters == nullptr) {
@@ -58,23 +58,23 @@ class GrantExchange {
       counters->last_marked_entropy = parsed.udp_source_port;
     }
   }
-  // Nothing names the peer any more.
+  // No queue pair or handle names the peer any more.
   void forget_peer(std::uint32_t index);
   // Sends the GRANTs and PATHs that are due.
   void poll_downlink();
 
   // --- another setup ---
-  // The halves serve it from here on. `before`: what it has replaced.
+  // The halves serve the new setup from here on. `before`: the setup that it replaced.
   void take_setup(const CongestionSetups::Before& before);
-  // Contexts are all what the setup says. True: the receiving half serves peers that are late.
+  // All contexts follow the setup now. True: the receiving half still serves peers that are late.
   bool settle();
-  // Peers that still ask hear nothing more: their fallback decides for them.
+  // Peers that still ask get no answer any more: their fallback decides for them.
   void drop_downlink();
 
-  // One of the halves exists.
+  // At least one of the halves exists.
   bool active() const { return core_.receiver != nullptr || uplink_ != nullptr; }
   Picos next_deadline() const;
-  // First invariant found broken since start, or empty. Filled only with check_invariants.
+  // The first invariant that was found violated since the start, or empty. Needs check_invariants.
   const std::string& violation() const { return violation_; }
 
  private:

@@ -9,17 +9,17 @@ namespace paceline::transport {
 
 namespace {
 
-// Queue pairs that a poll visits at most, and how many such polls there are in the whole span:
-// beyond their product the change takes longer instead of holding up traffic.
+// The most queue pairs that a poll visits, and the most such polls in the whole span. Beyond the
+// product of both, the change takes longer, but does not hold up traffic.
 constexpr std::uint32_t kVisitsPerPoll = 64;
 constexpr std::int64_t kChangeSteps = 64;
 // How long after its own change a port still grants to peers that have not changed yet: hosts that
 // get the change at the same time may apply it a millisecond apart.
 constexpr Picos kGrantsOutlive = picos_from_micros(2000);
-// Active queue pairs of a channel that are counted one by one to share what it had.
+// So many active queue pairs of a channel are counted one by one to divide the channel's rate.
 constexpr std::uint32_t kCountedSharers = 64;
 
-// UD: where the next datagram of the queue pair goes; 0: there is none, or it is of another type.
+// UD: where the next datagram of the queue pair goes; 0: it has none, or is of another type.
 std::uint32_t next_handle(const QueuePair& qp) {
   if (qp.config.type != QpType::ud || qp.requester.queue.empty()) return 0;
   return qp.requester.queue.front().request.address_handle;
@@ -61,8 +61,8 @@ void Migration::begin(const CongestionSetups::Before& before) {
   if (!under_way()) finish();
 }
 
-// When the next queue pair is to be visited. Each has its place in the span, and hosts that have
-// few are not all early.
+// When to visit the next queue pair. Each has its place in the span, so that hosts with few queue
+// pairs do not all change early.
 Picos Migration::next_visit() const {
   const auto total = static_cast<std::int64_t>(change_.places());
   const auto offset = static_cast<std::int64_t>(wire::hash_value(core_.config.address) >> 7 & 0xFF);
@@ -98,7 +98,7 @@ void Migration::poll() {
   }
 }
 
-// All contexts are what the setup says.
+// All contexts follow the setup.
 void Migration::finish() {
   if (setups_.grants()) return;
   change_.receiver_until = grants_.settle() ? core_.now + kGrantsOutlive : kNever;
@@ -111,12 +111,12 @@ void Migration::drop_receiver() {
   core_.control_active = anything_left();
 }
 
-// Something that time could bring about.
+// The passing of time can still cause something.
 bool Migration::anything_left() const {
   return grants_.active() || watch_.any() || peers_.waiting();
 }
 
-// State that one algorithm passes to the next: how much it lets through, by rate or by window.
+// The state that one algorithm passes to the next: how much it lets through, by rate or by window.
 cc::Handover Migration::hand_over(const CongestionContext& context, const QueuePair* qp) const {
   cc::Handover handover;
   if (qp != nullptr) {
@@ -134,7 +134,7 @@ cc::Handover Migration::hand_over(const CongestionContext& context, const QueueP
         handover.srtt_ns != 0 ? handover.srtt_ns : std::max(core_.config.base_rtt_ns, 1U);
     bps = std::min(bps, bytes_per_round_trip(window, rtt_ns));
   }
-  // At line rate below a ceiling: what it lets through is what the ceiling leaves under way.
+  // At line rate below a ceiling, the ceiling limits what is in flight.
   if (context.proactive && context.decision.ceiling != cc::kUnlimited &&
       context.decision.rate >= core_.info.link_rate) {
     const std::uint64_t gone =
@@ -144,14 +144,14 @@ cc::Handover Migration::hand_over(const CongestionContext& context, const QueueP
   }
   const bool has_work = context.active_head != kNoIndex || context.backlog_bytes != 0;
   if (bps == 0 && context.proactive && has_work) {
-    // It waits for its turn: no reason to go ahead of those that have had it.
+    // The context waits for its turn: it must not go ahead of contexts that have had theirs.
     bps = cc::waiting_rate(context.algorithm, core_.params_of(context), core_.info.link_rate).bps;
   }
   handover.rate = Rate{bps};
   return handover;
 }
 
-// A context that runs the right algorithm: other values, arm, epoch.
+// Tells a context that runs the right algorithm of other values, arm and epoch.
 void Migration::notify(std::uint32_t index, CongestionContext& context) {
   const auto generation = static_cast<std::uint8_t>(setups_.generation());
   if (context.generation == generation) return;
@@ -196,7 +196,7 @@ void Migration::migrate(AddressHandle& handle) {
   }
 }
 
-// The same traffic in the same context, and another algorithm for it.
+// The same traffic stays in the same context, with another algorithm.
 void Migration::convert(std::uint32_t index, cc::AlgorithmId target, const cc::Handover& handover) {
   CongestionContext& context = core_.contexts[index];
   if (context.proactive) congestion_.close_channel(index);
@@ -206,8 +206,8 @@ void Migration::convert(std::uint32_t index, cc::AlgorithmId target, const cc::H
   congestion_.replace_algorithm(index, target, handover);
 }
 
-// Rate that a context passes to each queue pair that leaves it in this change: an equal part of its
-// rate when the first one left. Queue pairs with nothing to send get no part.
+// The rate that a context passes to each queue pair that leaves it in this change: an equal part of
+// its rate when the first one left. Queue pairs with nothing to send get none.
 Rate Migration::part_of(CongestionContext& context, Rate rate) {
   const auto generation = static_cast<std::uint8_t>(setups_.generation());
   if (context.generation != generation) {
@@ -224,13 +224,13 @@ Rate Migration::part_of(CongestionContext& context, Rate rate) {
   return Rate{rate.bps / std::max(context.sharers, 1U)};
 }
 
-// Others go on in the context that some work has left.
+// Some work has left the context; the other queue pairs continue in it.
 void Migration::settle_left(std::uint32_t index, bool had_work) {
   congestion_.release(index);
   if (had_work) congestion_.report_idle(index);
 }
 
-// From a context of its own into the peer's channel, or out of it.
+// Moves the queue pair from a context of its own into the peer's channel, or out of it.
 void Migration::move(QueuePair& qp, cc::AlgorithmId target) {
   const std::uint32_t from = qp.context;
   CongestionContext& left = core_.contexts[from];
@@ -253,8 +253,8 @@ void Migration::move(QueuePair& qp, cc::AlgorithmId target) {
   if (had_work) scheduler_.activate(qp);
 }
 
-// Bytes of the datagrams that are queued for the handle; queue pairs that would send one next are
-// taken out of its context.
+// Bytes of the datagrams that are queued for the handle. Queue pairs that would send one of them
+// next are taken out of its context.
 std::uint64_t Migration::leave_datagrams(const AddressHandle& handle) {
   std::uint64_t bytes = 0;
   for (QueuePair* qp : core_.qps) {
@@ -269,7 +269,7 @@ std::uint64_t Migration::leave_datagrams(const AddressHandle& handle) {
   return bytes;
 }
 
-// The same for datagrams: all that are queued for the handle go with it.
+// The same for an address handle: all datagrams that are queued for it move with it.
 void Migration::move(AddressHandle& handle, cc::AlgorithmId target) {
   Peer& peer = core_.peers[handle.peer];
   const std::uint32_t from = handle.context;
@@ -309,14 +309,14 @@ void Migration::adopt_peer(const PeerNews& news) {
     }
     if (!setups_.proactive()) peer.status = PeerStatus::paceline;
   }
-  // Its traffic moves to the channel.
+  // The peer's traffic moves to the channel.
   if (setups_.proactive() && (news.features & kFeatureGrants) != 0 &&
       peer.status != PeerStatus::paceline) {
     peer.status = PeerStatus::paceline;
     migrate_all(news.peer);
   }
   congestion_.on_peer_count_hint(news.peer, news.peer_count_hint);
-  // It grew between our question and this answer.
+  // The number of peers grew between our question and this answer.
   peers_.tell_growth(news.peer);
 }
 
@@ -334,7 +334,7 @@ void Migration::offer_selective(QueuePair& qp) {
   if (qp.selective != nullptr || qp.unreliable) return;
   if (qp.peer == kNoIndex || !core_.peers[qp.peer].selective || !can_receive(qp.state)) return;
   const EngineConfig& config = core_.config;
-  // A peer that says HELLO need not have heard our answer yet. Its first XACK says that it has.
+  // A peer that says HELLO may not have received our answer yet. Its first XACK shows that it has.
   qp.requester.peer_selective = config.peers == PeerPolicy::paceline;
   qp.selective = std::make_unique<SelectiveState>(config.window_packets);
   const unsigned paths = config.multipath == Multipath::none ? 1 : config.paths;

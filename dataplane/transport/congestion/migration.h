@@ -1,11 +1,11 @@
-// Changes under way: another setup, or a peer that turns out to speak the control protocol. Queue
-// pairs and address handles go over one by one; messages do not notice (docs/transport.md,
+// Changes in progress: to another setup, or because a peer turns out to speak the control protocol.
+// Queue pairs and address handles change one by one; messages do not notice (docs/transport.md,
 // "Changing congestion control under way").
 //
-// Values are replaced at once: blocks are read anew with every event. A decision made with the old
-// values holds until the context's next event, so every context gets one. Contexts are visited one
-// after the other over kChangeRtts round trips, hosts out of step with one another: if all began
-// again at the same time, the queue that they share would tell of nothing else.
+// Values are replaced at once: contexts read their block with every event. A decision made with the
+// old values holds until the context's next event, so every context gets one. Contexts are visited
+// one after the other over kChangeRtts round trips, and hosts are not in step. If all contexts
+// restarted at the same time, the shared queue would show nothing but that restart.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace paceline::transport {
 
-// Round trips over which contexts hear of another setup.
+// Round trips within which all contexts are told of another setup.
 inline constexpr std::int64_t kChangeRtts = 10;
 
 class Migration {
@@ -37,17 +37,17 @@ class Migration {
         grants_(grants),
         watch_(watch) {}
 
-  // Values are in force from here on; contexts hear of it, and change their algorithm, one by one.
-  // The setup is not refused (CongestionSetups::refusal).
+  // Puts the values in force; contexts are told, and change their algorithm, one by one. Requires a
+  // setup that is not refused (CongestionSetups::refusal).
   void begin(const CcSetup& setup, std::uint8_t arm, std::uint8_t epoch);
   // The same with two arms at a time.
   void begin(const ArmsByPeer& arms, std::uint8_t epoch);
-  // Some contexts have not heard of the newest setup.
+  // Some contexts have not been told of the newest setup.
   bool under_way() const { return change_.visited != change_.places(); }
 
-  // The far side speaks: what it can do, this end does from now on, if it can.
+  // The peer has said what it can do: this end uses that from now on, as far as it can itself.
   void adopt_peer(const PeerNews& news);
-  // Selective repeat with a peer that speaks XACK, where this end offers it, too.
+  // Offers selective repeat to a peer that speaks XACK, if this end offers it, too.
   void offer_selective(QueuePair& qp);
 
   // Visits the contexts whose time has come.
@@ -56,15 +56,15 @@ class Migration {
 
  private:
   Picos next_visit() const;
-  // Which queue pair is next to hear of the change, address handles after them, and when.
+  // Which queue pair is told of the change next (address handles follow), and when.
   struct Change {
     Picos begin{0};
-    std::uint32_t first = 0;    // where it began: the one before may not have come to an end
+    std::uint32_t first = 0;    // where it began: the change before may not be complete
     std::uint32_t visited = 0;  // places from there on
     std::uint32_t queue_pairs = 0;
     std::uint32_t handles = 0;
-    Picos resume_at{0};            // the last poll had its fill
-    Picos receiver_until{kNever};  // peers that are late to leave are granted until then
+    Picos resume_at{0};            // set when the last poll visited as many as allowed
+    Picos receiver_until{kNever};  // peers that change late get grants until then
 
     std::uint32_t places() const { return queue_pairs + handles; }
     std::uint32_t next() const { return (first + visited) % places(); }

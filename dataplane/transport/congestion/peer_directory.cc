@@ -10,7 +10,7 @@ namespace {
 
 std::uint32_t mbps_of(Rate rate) { return static_cast<std::uint32_t>(rate.bps / 1'000'000); }
 
-// Control packets from this end.
+// Headers of control packets from this end.
 wire::HeaderTemplate control_header(const EngineCore& core, const wire::IpAddress& ip,
                                     const wire::MacAddress& mac) {
   wire::FlowAddressing flow;
@@ -40,7 +40,7 @@ std::uint32_t PeerDirectory::add(const wire::IpAddress& ip, const wire::MacAddre
   if (++peer.queue_pairs == 1) {
     ++connected_[traffic_class];
     update_hint(traffic_class);
-    // A peer that comes back knows the number of then.
+    // A peer that comes back knows the number of peers from before.
     if (peer.status == PeerStatus::paceline && peer.told != hint_for(peer) &&
         advertises_peer_count()) {
       resend_hello(index);
@@ -88,9 +88,9 @@ std::uint8_t PeerDirectory::exact_hint(std::uint8_t traffic_class) const {
       std::max(connected_[traffic_class], core_.config.expected_peers[traffic_class]));
 }
 
-// A receiver that many can send to is asked first (cc/cadence/cadence.h), and one that few can is
-// not: so all that are connected have to know, before they send, when the number doubles. When it
-// falls, that costs time only: a quarter of it is worth a message.
+// Senders ask a receiver with many peers first (cc/cadence/cadence.h), and do not ask one with few
+// peers. So all connected peers have to know, before they send, that the number has doubled. A fall
+// of the number costs only time: a message is worth it when three quarters are gone.
 void PeerDirectory::update_hint(std::uint8_t traffic_class) {
   const std::uint8_t now = exact_hint(traffic_class);
   std::uint8_t& hint = hints_[traffic_class];
@@ -106,7 +106,7 @@ void PeerDirectory::update_hint(std::uint8_t traffic_class) {
   }
 }
 
-// With tries of its own.
+// Starts a new count of tries.
 void PeerDirectory::resend_hello(std::uint32_t index) {
   Peer& peer = core_.peers[index];
   const bool waits = awaits_hello(peer);
@@ -198,7 +198,7 @@ void PeerDirectory::poll() {
         send_hello(waiting_hello_[i]);
       } else {
         peer.greeting = false;
-        // A late answer still upgrades it.
+        // A late answer still upgrades the peer.
         if (peer.status == PeerStatus::unknown) peer.status = PeerStatus::roce;
       }
     }

@@ -1,5 +1,5 @@
-// The peers of an engine, the features of each (HELLO), and the number of peers of a traffic class
-// with connections here, which the peers of that class are told.
+// The peers of an engine, the features of each (HELLO), and how many peers of a traffic class have
+// connections here. The peers of that class are told this number.
 #pragma once
 
 #include <array>
@@ -28,24 +28,25 @@ class PeerDirectory {
   // The entry of a peer and class, made if there is none. Counts one more user. May allocate.
   std::uint32_t add(const wire::IpAddress& ip, const wire::MacAddress& mac,
                     std::uint8_t traffic_class);
-  // One user less. True: that was the last one.
+  // One user less. True: it was the last one.
   bool release(std::uint32_t index);
 
-  // How many peers of the class have connections here, as they are told (peer_count_hint_of).
+  // The number of peers of the class with connections here, as told to them (peer_count_hint_of).
   std::uint8_t peer_count_hint(std::uint8_t traffic_class) const { return hints_[traffic_class]; }
   // This end offers selective repeat.
   bool offers_selective() const {
     return core_.config.reliability == Reliability::selective && core_.config.speak_control;
   }
 
-  // Answers a HELLO. What it says of a peer that has an entry here, where peers are discovered.
+  // Answers a HELLO. Returns what it says about the peer if peers are discovered and the peer has
+  // an entry here.
   std::optional<PeerNews> on_hello(const wire::ParsedPacket& parsed, const Packet& packet);
-  // The number of peers has grown since the HELLO that the peer has answered: tells it.
+  // Tells the peer that the number of peers has grown since the HELLO that it answered.
   void tell_growth(std::uint32_t index);
-  // Says HELLO to all peers again: this end can do more now.
+  // Sends HELLO to all peers again: this end can do more now.
   void resend_hellos();
 
-  // HELLOs are under way.
+  // Some HELLOs wait for an answer.
   bool waiting() const { return !waiting_hello_.empty(); }
   // Sends the HELLOs whose time has come.
   void poll();
@@ -58,7 +59,7 @@ class PeerDirectory {
   }
 
  private:
-  // Peers are told of their number by HELLO. Without HELLO, by grants alone.
+  // HELLO tells peers their number. Without HELLO, only grants do.
   bool advertises_peer_count() const {
     return core_.receiver != nullptr && core_.config.peers == PeerPolicy::discover &&
            core_.config.speak_control;
@@ -70,7 +71,7 @@ class PeerDirectory {
   std::uint32_t features() const;
   void send_hello(std::uint32_t index);
   void resend_hello(std::uint32_t index);
-  // Peers of the class have become more or fewer.
+  // The number of peers of the class has changed.
   void update_hint(std::uint8_t traffic_class);
   std::uint8_t exact_hint(std::uint8_t traffic_class) const;
   std::uint8_t hint_for(const Peer& peer) const { return hints_[peer.traffic_class]; }
@@ -79,8 +80,8 @@ class PeerDirectory {
   const CongestionSetups& setups_;
   ControlMessages& messages_;
   std::vector<std::uint32_t> waiting_hello_;
-  // By class: entries of the peer table that queue pairs or handles name, and what their peers are
-  // told of that.
+  // By class: how many entries of the peer table are named by queue pairs or handles, and the
+  // number that their peers were told.
   std::array<std::uint32_t, kTrafficClasses> connected_{};
   std::array<std::uint8_t, kTrafficClasses> hints_{};
 };

@@ -1,5 +1,5 @@
 // Guards of the plug-ins that are, or were, an algorithm of this engine. A guard judges every call
-// of its plug-in; this class counts what guards have found, and says which plug-in is to be left.
+// of its plug-in. This class counts what guards find, and says which plug-in must be left.
 #pragma once
 
 #include <array>
@@ -14,19 +14,19 @@ namespace paceline::transport {
 class PluginWatch {
  public:
   // Puts the plug-in's guard into its values, before they are used; no effect on built-in
-  // algorithms. A plug-in that was here before is still judged by its record. Allocates. `clock`
-  // measures calls, may be null.
+  // algorithms. The record of a plug-in that was here before still counts. Allocates. `clock`
+  // measures calls, and may be null.
   void watch(cc::ParamBlock& params, cc::plugin::Clock clock);
 
-  // Why a plug-in is not called any more; `none`: it is, or never was asked.
+  // Why a plug-in is no longer called; `none`: it is called, or never was.
   cc::plugin::Offence quarantined(cc::AlgorithmId id) const;
-  // There are guards. A poll must ask for news.
+  // There are guards, so a poll must ask for news.
   bool any() const { return any_; }
-  // A guard has something to say since the last take_news().
+  // A guard has found something since the last take_news().
   bool has_news() const { return news_; }
   void begin_news() { news_ = false; }
-  // Counts what the guard of plug-in `number` (below cc::kMaxPlugins) has found since it was asked
-  // last. True, once: the plug-in is in quarantine from now on.
+  // Counts what the guard of plug-in `number` (below cc::kMaxPlugins) has found since the last
+  // call. True, once: the plug-in is in quarantine from now on.
   bool take_news(unsigned number, telemetry::EngineCounters& counters);
 
  private:

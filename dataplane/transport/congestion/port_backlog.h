@@ -1,5 +1,6 @@
-// Packets that were built and wait for the port, by traffic class: refused by it although it had
-// said it would take them, or to be sent in line behind those and ahead of all that is built later.
+// Built packets that wait for the port, by traffic class. Either the port refused them although it
+// had said that it would take them, or they must be sent in line: behind those and ahead of
+// everything that is built later.
 #pragma once
 
 #include <array>
@@ -11,7 +12,8 @@ namespace paceline::transport {
 
 class PortBacklog {
  public:
-  // Takes ownership. Sent in order behind the data of its class that was built before, not paced.
+  // Takes ownership. The packet is sent behind the data of its class that was built before, not
+  // paced.
   void send_in_line(Packet* packet) {
     in_line_[packet->traffic_class].push(packet);
     classes_ |= 1U << packet->traffic_class;
@@ -23,7 +25,7 @@ class PortBacklog {
 
   // Classes with packets, a bit each.
   std::uint32_t classes() const { return classes_; }
-  // The mask first: it says no, mostly, and is at hand.
+  // The mask is tested first: it is at hand, and mostly says no.
   bool waits_in_line(unsigned traffic_class) const {
     return (classes_ >> traffic_class & 1U) != 0 && !in_line_[traffic_class].empty();
   }

@@ -12,13 +12,12 @@
 namespace paceline::transport {
 
 namespace {
-// Bytes that a queue pair may send per turn beyond a full packet: headers of first and last
-// packets.
+// Bytes per turn beyond a full packet: the headers of first and last packets.
 constexpr std::uint32_t kQuantumExtra = wire::Reth::kBytes + wire::kImmediateBytes;
 
-// Deficit round robin counts bytes on the wire, as the context's rate and ceiling do: by payload, a
-// queue pair with empty messages would never give up its turn. Over IPv4 no packet is longer than a
-// quantum.
+// Deficit round robin counts bytes on the wire, as the context's rate and ceiling do. If it counted
+// payload, a queue pair with empty messages would never give up its turn. Over IPv4 no packet is
+// longer than a quantum.
 std::uint32_t quantum(const EngineCore& core) {
   return core.facts.full_packet_bytes + kQuantumExtra;
 }
@@ -35,9 +34,9 @@ bool ceiling_reached(const EngineCore& core, const CongestionContext& context) {
   return context.sent_total + next_wire_bytes(core, qp) > ceiling;
 }
 
-// How long the context is quiet after a packet. Nothing acknowledges READ responses, UC and UD, so
-// a window cannot count them: where there is a window, they go out at a window per unloaded round
-// trip, if that is slower than the rate.
+// How long the context is quiet after a packet. READ responses, UC and UD are not acknowledged, so
+// a window cannot count them. If there is a window, they go out at a window per unloaded round
+// trip, when that is slower than the rate.
 Picos spacing(const EngineCore& core, const CongestionContext& context, std::uint32_t bytes,
               bool acknowledged) {
   const Picos at_rate = serialization_time(bytes, context.decision.rate);
@@ -49,9 +48,9 @@ Picos spacing(const EngineCore& core, const CongestionContext& context, std::uin
   return later(at_rate, Picos{at_window});
 }
 
-// A window counts what is acknowledged, and holds back nothing else: READ responses would wait for
-// acknowledgements that their receiver gives only behind responses of its own, which wait likewise.
-// Makes a queue pair the next that has any.
+// A window counts what is acknowledged, and holds back nothing else. Otherwise READ responses would
+// wait for acknowledgements that their receiver gives only behind its own responses, which wait in
+// the same way. Makes a queue pair with responses the next one.
 bool response_first(const EngineCore& core, CongestionContext& context) {
   if (!context.answers) return false;
   std::uint32_t index = context.active_head;
@@ -71,7 +70,8 @@ void rotate(const EngineCore& core, CongestionContext& context) {
   core.qps[context.active_head]->deficit += quantum(core);
 }
 
-// Which of the two has sent less is next; who had nothing to send has no claim from that.
+// The one of the two that has sent less is next. A side that had nothing to send gains no claim
+// from that.
 void share_turns(const EngineCore& core, QueuePair& qp, std::uint32_t bytes, bool response) {
   if (!qp.response_ready || !Requester::has_work(qp, core.now)) {
     qp.lane_balance = 0;
@@ -138,15 +138,17 @@ void Scheduler::push_ready(std::uint32_t index, CongestionContext& context, unsi
   ready_mask_ |= bit;
 }
 
-// The traffic class of the packet whose turn it is, where classes change from one to the next
-// (cc::Decision::classed). READ responses keep their own: nobody tells when they have arrived.
+// The traffic class of the packet whose turn it is, where classes change from packet to packet
+// (cc::Decision::classed). READ responses keep their own: no acknowledgement says that they have
+// arrived.
 std::uint8_t Scheduler::class_of_next(const CongestionContext& context) const {
   const QueuePair& qp = *core_.qps[context.active_head];
   if (qp.unreliable || response_is_next(core_, qp)) return context.traffic_class;
   return PacketClass::of_next(core_, qp, context);
 }
 
-// In the ring of its own class. Out of line: seldom needed, and push_ready stays small where it is.
+// Puts the context into the ring of its own class. Out of line: seldom needed, and push_ready stays
+// small.
 [[gnu::cold, gnu::noinline]] void Scheduler::take_own_turn(std::uint32_t index,
                                                            CongestionContext& context) {
   push_ready(index, context, context.traffic_class);
@@ -178,7 +180,7 @@ void Scheduler::note_response(const QueuePair& qp) {
   if (context.place == ContextPlace::blocked) {
     place(qp.context, context);
   } else if (context.place == ContextPlace::ready && context.decision.classed != 0) {
-    // It may wait for a class that responses do not go in.
+    // It may wait for a class in which responses do not go.
     take_own_turn(qp.context, context);
   }
 }
@@ -277,7 +279,7 @@ void Scheduler::deactivate(QueuePair& qp) {
 
 // After the packet that the context sends now.
 void Scheduler::pace(CongestionContext& context, const Sent& sent) const {
-  // Late by more than the burst allowance: the lost time is not made up.
+  // A delay beyond the burst allowance is not made up.
   Picos start = context.next_send;
   if (start < core_.now) {
     const std::uint32_t burst =
@@ -291,7 +293,7 @@ void Scheduler::pace(CongestionContext& context, const Sent& sent) const {
   context.next_send = start + spacing(core_, context, sent.wire_bytes, sent.acknowledged);
 }
 
-// The queue pair has more to send. Its turn goes on as long as its deficit lasts.
+// The queue pair has more to send. Its turn continues as long as its deficit lasts.
 void Scheduler::end_turn(QueuePair& qp, CongestionContext& context, const Sent& sent) {
   if (sent.response || qp.response_ready) share_turns(core_, qp, sent.wire_bytes, sent.response);
   qp.deficit -= std::min(qp.deficit, sent.wire_bytes);

@@ -1,6 +1,6 @@
-// Decides which context sends next: contexts wait in the deadline queue until their time, then in
-// the ready ring of their class (round robin), and their queue pairs share them by deficit round
-// robin. It asks queue pairs for the length of their next packet, and changes only their turn.
+// Decides which context sends next. Contexts wait in the deadline queue until their time, then in
+// the ready ring of their class (round robin); their queue pairs share them by deficit round robin.
+// The scheduler asks queue pairs for the length of their next packet, and changes only their turn.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class alignas(64) Scheduler {
 
   // Makes room for this many contexts. Allocates.
   void reserve(std::uint32_t contexts);
-  // The context has no time and no timer any more, and no place.
+  // The context no longer has a deadline, a timer or a place.
   void remove(std::uint32_t index);
 
   // The queue pair has packets to send (again) / has none for now.
@@ -54,13 +54,13 @@ class alignas(64) Scheduler {
   std::uint32_t ready_classes() const { return ready_mask_; }
   // Requires an entry of that class. The context may have left its place since (a stale entry).
   std::uint32_t pop_ready(unsigned traffic_class);
-  // To the ring of its own class: it was found in another one.
+  // Moves the context to the ring of its own class: it was found in another one.
   void take_own_turn(std::uint32_t index, CongestionContext& context);
-  // Its next packet goes in a class that the port does not take now: it waits in that ring.
+  // The context's next packet needs a class that the port does not take now: it waits in that ring.
   bool parked(std::uint32_t index, CongestionContext& context, unsigned ring);
   bool wake_due(const CongestionContext& context) const;
-  // The context has sent a packet of its head's. charge() first; has_more() after it, while the
-  // queue pair is active and has work.
+  // The context's queue pair has sent a packet. Call charge() first; then, while the queue pair is
+  // active, pace(); and end_turn() if it still has work.
   struct Sent {
     std::uint32_t wire_bytes = 0;
     bool acknowledged = false;  // in flight until the peer says so
@@ -95,7 +95,7 @@ class alignas(64) Scheduler {
     return index;
   }
   bool has_ready() const { return (ready_mask_ | backlog_.classes()) != 0; }
-  // One context is ready, with no more than fits into a packet, and nothing waits in front of it.
+  // One context is ready, with at most a packet's payload left, and nothing waits in front of it.
   bool sends_little() const {
     if (backlog_.classes() != 0 || !std::has_single_bit(ready_mask_)) return false;
     const ClassRings& rings = rings_[static_cast<unsigned>(std::countr_zero(ready_mask_))];
@@ -109,7 +109,7 @@ class alignas(64) Scheduler {
   }
 
   // --- looking ahead: changes nothing ---
-  // What polls read of this first; what the next calls read.
+  // Prefetches what polls read first, and what the next calls read.
   void prefetch() const {
     prefetch_line(this);
     prefetch_line(&rings_[kDefaultDataClass]);
@@ -125,7 +125,8 @@ class alignas(64) Scheduler {
   void settle_limiter(CongestionContext& context) const;
 
  private:
-  // Something is ready: when its port is. Part of every look for a deadline, so inlined.
+  // When the port is ready, if something is to be sent. Every look for a deadline calls this, so it
+  // is inlined.
   [[gnu::always_inline]] Picos next_send() const {
     Picos next = kNever;
     std::uint32_t mask = ready_mask_ | backlog_.classes();
@@ -145,8 +146,8 @@ class alignas(64) Scheduler {
   }
   void push_ready(std::uint32_t index, CongestionContext& context, unsigned ring);
 
-  // A FIFO of context indices; grows only when contexts are created. The first entry is kept apart:
-  // mostly there is no other.
+  // A FIFO of context indices; it grows only when contexts are created. The first entry is kept
+  // apart: mostly there is no other.
   struct ReadyRing {
     std::uint32_t front = 0;
     std::uint32_t count = 0;

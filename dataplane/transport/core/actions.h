@@ -1,6 +1,6 @@
 // Requests of queue-pair code to congestion control and the scheduler. Queue-pair code calls
-// neither: it notes its requests here. When it has returned, its caller has them performed, in this
-// order (CongestionManager::perform). So algorithms and scheduler never see a queue pair in the
+// neither: it notes its requests here. When it has returned, its caller has them performed, in
+// order (CongestionManager::perform). So algorithms and the scheduler never see a queue pair in the
 // middle of a change.
 #pragma once
 
@@ -21,13 +21,13 @@ struct QueuePair;
 struct Action {
   enum class Kind : std::uint8_t {
     settle,             // the queue pair's turns follow from whether it has work
-    settle_or_idle,     // the same; if it has no work any more, the algorithm hears of it
+    settle_or_idle,     // the same; if no work is left, the algorithm is told
     stop,               // no work is left: no turn any more
     resume,             // if there is work: a turn, and room in the window is looked for
-    resume_and_report,  // the same, where no event of its own says that there is work again
+    resume_and_report,  // the same, if no event of its own says that there is work again
     dropped,            // the work is gone: no turn, and the context is looked at again
     deliver,            // an event for the context's algorithm
-    idle,               // the algorithm hears when the context has nothing left to send
+    idle,               // the algorithm is told if the context has nothing left to send
     send_in_line,       // a packet, behind the data that was built before (PortBacklog)
   };
   Kind kind{};
@@ -40,7 +40,7 @@ struct Action {
 
 class Actions {
  public:
-  // `any`: true while there are some; where whoever performs them looks at each packet.
+  // `any` is true while there are some; it lies where the performer looks at each packet.
   explicit Actions(bool& any) : any_(any), list_(std::make_unique<Action[]>(kUsual)) {}
   Actions(const Actions&) = delete;
   Actions& operator=(const Actions&) = delete;
@@ -51,15 +51,15 @@ class Actions {
   void resume(QueuePair& qp) { add(Action::Kind::resume, qp); }
   void resume_and_report(QueuePair& qp) { add(Action::Kind::resume_and_report, qp); }
   void dropped(QueuePair& qp) { add(Action::Kind::dropped, qp); }
-  // Bytes of the context have left the network: waiting queue pairs may go on, after all other
-  // actions. For one context between two calls of take_all().
+  // Bytes of the context have left the network: waiting queue pairs may continue, after all other
+  // actions. For only one context between two calls of take_all().
   void released(std::uint32_t context) {
     released_ = context;
     any_ = true;
   }
   void idle(std::uint32_t context) { next(Action::Kind::idle).context = context; }
   void send_in_line(Packet* packet) { next(Action::Kind::send_in_line).packet = packet; }
-  // The event, for the caller to fill; `records`, if any, are copied.
+  // Returns the event for the caller to fill in; `records`, if any, are copied.
   cc::Event& deliver(std::uint32_t context, const IntStack* records = nullptr) {
     Action& action = next(Action::Kind::deliver);
     action.context = context;
@@ -71,7 +71,7 @@ class Actions {
     return action.event;
   }
 
-  // Hands out all, oldest first, then the context of released(), and forgets them. Neither
+  // Hands out all actions, oldest first, then the context of released(), and forgets them. Neither
   // perform(Action&) nor release(context) adds any.
   template <class Perform, class Release>
   void take_all(Perform&& perform, Release&& release) {
@@ -84,7 +84,7 @@ class Actions {
   }
 
  private:
-  // More than any packet or timer asks for; only what was kept for many packets takes more.
+  // More than a packet or timer needs; only work kept for many packets takes more.
   static constexpr std::uint32_t kUsual = 16;
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
 

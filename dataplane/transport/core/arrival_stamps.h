@@ -6,10 +6,8 @@
 namespace paceline::transport {
 
 struct ArrivalStamps {
-  std::uint64_t samples =
-      0;  // round trips that end with an arrival, not with the poll that found it
-  std::uint64_t refused =
-      0;  // an answer that came before what it answers was sent: the poll's time
+  std::uint64_t samples = 0;  // round trips that end at the arrival, not at the poll that found it
+  std::uint64_t refused = 0;  // an answer came before its request was sent: the poll's time is used
 };
 
 }  // namespace paceline::transport

@@ -44,17 +44,17 @@ struct alignas(64) CongestionContext {
   bool on_fallback = false;   // `fallback` decides
   std::uint8_t in_rings = 0;  // bit per class: has an entry in its ready ring (maybe a stale one)
   bool timer_set = false;     // has an entry in the scheduler's timers
-  bool told_idle = false;     // the algorithm heard that nothing is left, and of no work since
+  bool told_idle = false;     // the algorithm was told that nothing is left; no work came since
   bool answers = false;       // one of its queue pairs has had READ responses to send
   std::uint8_t arm = 0;
   std::uint8_t epoch = 0;
-  bool proactive = false;       // `algorithm` is, and the context a channel of it
-  std::uint8_t generation = 0;  // of the setup that it has been told of, low bits
-  std::uint8_t setup_slot = 0;  // of two setups: which one's values it reads
+  bool proactive = false;       // `algorithm` is proactive, and the context is one of its channels
+  std::uint8_t generation = 0;  // of the last setup that it was told of, low bits
+  std::uint8_t setup_slot = 0;  // which of the two setups' values it reads
 
   Picos limiter_since{0};
   std::uint32_t peer = 0xFFFF'FFFF;
-  std::uint32_t sharers = 0;  // of its rate, when the first of those left that leave in a change
+  std::uint32_t sharers = 0;  // of its rate, before the first left in the current change
   std::uint16_t channel = 0;  // wire channel number, proactive only
   std::array<std::int64_t, cc::kLimiters> limiter_picos{};
   cc::Decision proactive_decision{};  // while on_fallback: the proactive algorithm's own
@@ -68,7 +68,7 @@ struct alignas(64) CongestionContext {
     return (wanted & kAll) != 0 || rtt_ns / 2 > base_rtt_ns;
   }
 
-  // Time under each limiter, with that of the one in force until now.
+  // Time under each limiter; the one in force counts until now.
   std::array<std::int64_t, cc::kLimiters> limiter_picos_until(Picos now) const {
     auto picos = limiter_picos;
     picos[static_cast<std::size_t>(limiter)] += (now - limiter_since).count;
@@ -76,7 +76,7 @@ struct alignas(64) CongestionContext {
   }
 
   alignas(64) std::array<std::byte, cc::kStateBytes> state{};
-  // A fallback is a second sender algorithm whose state follows in the same block.
+  // A fallback is a second sender algorithm; its state follows in the same block.
   alignas(64) std::array<std::byte, cc::kStateBytes> fallback_state{};
 };
 

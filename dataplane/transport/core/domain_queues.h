@@ -1,5 +1,6 @@
-// Shared receive queues of XRC domains (InfiniBand vol. 1, annex A14). A request names one by its
-// number; where the message goes, by whose rights, and who hears of it, are the queue's.
+// Shared receive queues of XRC domains (InfiniBand vol. 1, annex A14). A request names a queue by
+// its number. The queue determines where the message goes, by whose rights, and who gets the
+// completion.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class DomainQueues {
  public:
   static constexpr std::uint32_t kMostNumber = 0xFF'FFFF;
 
-  // Its number, which comes again after all others only. 0: they have run out.
+  // Returns its number, which is used again only after all others. 0: the numbers have run out.
   std::uint32_t add(const DomainQueue& queue) {
     if (queues_.size() == kMostNumber) return 0;
     do {

@@ -15,40 +15,40 @@ namespace paceline::transport {
 
 class ParamStore;
 
-// How peers are taken before they have said anything.
+// What is assumed about peers before they have said anything.
 enum class PeerPolicy : std::uint8_t {
   paceline,  // every peer speaks the control protocol (emulated scenarios)
   roce,      // none does
   discover,  // ask with HELLO; roce until answered
 };
 
-// How losses are repaired between peers that both offer it; to all others it is go-back-N.
+// How losses are repaired between peers that both offer it; with all other peers it is go-back-N.
 enum class Reliability : std::uint8_t {
   go_back_n,  // vol. 1, 9.7: everything from the first lost packet on is sent again
-  selective,  // what is lost is sent again; XACK says what that is
+  selective,  // only lost packets are sent again; XACK tells which
 };
 
 struct EngineConfig {
   wire::IpAddress address{};
-  // Address of the other family, for peers with an address of that family. Unspecified: none.
+  // The address in the other family, for peers of that family. Unspecified: none.
   wire::IpAddress other_address{};
   wire::MacAddress mac{};
   std::uint32_t payload_mtu = 4096;        // payload bytes of a full packet
   std::uint32_t ack_every = 1;             // the requester asks for an ACK every n packets
   std::uint32_t pacing_burst_packets = 2;  // how far a late pacer may catch up, in packets...
-  // ... or in time, if that is more. Polls come late in real time; without this a fast pacer would
-  // lose what a stop of the host takes away.
+  // ... or in time, if that is more. In real time, polls come late; without this, a fast pacer
+  // would lose the time during which the host stops.
   Picos pacing_catch_up{0};
   Picos cnp_interval = picos_from_micros(50);  // per flow; 0 = a CNP for every marked packet
   bool cnp_in_ack = false;                     // calibration: BECN in the ACK instead of CNPs
-  // An ACK replaces one of the same queue pair that the same poll has made (vol. 1, 9.7.5.1.2).
-  // Worth it where polls find bursts: in real time.
+  // An ACK replaces an earlier ACK of the same queue pair from the same poll (vol. 1, 9.7.5.1.2).
+  // Useful where polls find bursts: in real time.
   bool coalesce_acks = false;
   // If less than a packet's worth of data waits for the port, answers go behind it: the peer gets
   // the data sooner, and handles the answers while it would otherwise wait.
   bool answers_last = false;
-  // Of 16 packets, that a poll takes at most; 0: all there is. One is enough where the next poll
-  // follows at once: the application then answers the first while others come.
+  // How many bursts of 16 packets a poll takes at most; 0: all there are. One is enough where the
+  // next poll follows at once: the application then answers the first burst while others come.
   std::uint32_t receive_bursts = 0;
   // Slots of destroyed queue pairs that are kept free before one is used again. A number is then
   // reused only after 63 times as many new queue pairs.
@@ -57,33 +57,33 @@ struct EngineConfig {
   bool check_invariants = false;  // run the algorithms' own invariant checks at every poll
   PeerPolicy peers = PeerPolicy::paceline;
   Picos hello_interval = picos_from_micros(100);
-  // Peers that will connect, by traffic class, if known beforehand (emulated scenarios, where a
+  // Peers that will connect, by traffic class, if known beforehand (in emulated scenarios a
   // connection is made at its first message). Peers are told at least this number.
   std::array<std::uint32_t, kTrafficClasses> expected_peers{};
   Reliability reliability = Reliability::go_back_n;
   Multipath multipath = Multipath::none;  // needs selective repeat
   std::uint32_t paths = 64;               // source ports of a connection, 1..PathSet::kMost
   std::uint32_t path_run = 16;            // Multipath::chunk: packets per path
-  // Links of the NIC, each to a fabric of its own or to its own switch: the port sends data by the
-  // one that the UDP source port names, modulo their number (port/bonded_port.h).
+  // Links of the NIC, each to a fabric of its own or to its own switch. The UDP source port, modulo
+  // their number, selects the link that data takes (port/bonded_port.h).
   std::uint32_t planes = 1;
   std::uint32_t window_packets = 512;   // of selective repeat: a power of two, 64..4096
   std::uint32_t reorder_packets = 128;  // held by a receiver until their turn, per queue pair
   bool place_in_order = false;          // WRITEs, too, are placed in the order of their numbers
   std::uint32_t base_rtt_ns = 5000;     // unloaded round trip of a full packet and its ACK
-  CcChoice primary{};                   // what it begins with: Engine::reconfigure changes it
+  CcChoice primary{};                   // at the start; Engine::reconfigure changes it
   CcChoice fallback{};  // reactive; used when primary is proactive, or a plug-in in quarantine
-  cc::plugin::Clock plugin_clock{};  // what a plug-in's calls are timed by; virtual time: nothing
+  cc::plugin::Clock plugin_clock{};  // times a plug-in's calls; in virtual time: none
   // Allocator of queue pairs, contexts and peers; must outlive the engine.
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
   ParamStore* params = nullptr;  // where values are shared with other engines; may be null
 
-  // The most that one queue pair can use of a NIC with links of `rate` together.
+  // The most that one queue pair can use of a NIC whose links together have `rate`.
   Rate flow_rate(Rate rate) const {
     return multipath == Multipath::none ? Rate{rate.bps / planes} : rate;
   }
 
-  // Source address of packets to `destination`: of its family, if there is one.
+  // The source address of packets to `destination`: one of its family, if there is one.
   const wire::IpAddress& source_for(const wire::IpAddress& destination) const {
     return other_address.is_unspecified() || destination.is_v4() == address.is_v4() ? address
                                                                                     : other_address;

@@ -1,5 +1,5 @@
-// The state that the parts of one engine share, and the few primitives all of them need. Each part
-// holds a reference to it, and to the parts below it.
+// The state that the parts of one engine share, and the few primitives that all of them need. Each
+// part refers to it, and to the parts below it.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@
 
 namespace paceline::transport {
 
-// Room to reserve for `count` indices: one alone is served without any ordering, more grow by
-// doubling.
+// Room to reserve for `count` indices. One index gets exactly its room, without any ordering; more
+// indices grow by doubling.
 constexpr std::uint32_t roomy(std::uint32_t count) {
   return count <= 1 ? count : std::max<std::uint32_t>(8, std::bit_ceil(count));
 }
@@ -63,21 +63,21 @@ struct alignas(64) EngineCore {
         config(std::move(config_)),
         peers(*config.memory) {}
 
-  // Ethernet, IPv4, UDP, BTH: what every packet of a connection carries at least.
+  // The least headers of a packet on a connection: Ethernet, IPv4, UDP, BTH.
   static constexpr std::uint32_t kPlainHeaderBytes = 14 + 20 + 8 + 12;
 
-  // The order is that of use: in virtual time hosts take turns packet by packet, and each begins
-  // with its state outside the first-level cache. Every poll reads the first line, every packet the
-  // next few; a cache line each.
+  // The members are in the order of their use. In virtual time, hosts take turns packet by packet,
+  // and each begins with its state outside the first-level cache. Every poll reads the first line,
+  // and every packet the next few, a cache line each.
   Picos now{0};
   Port& port;
   PacketPool& pool;
   Packet* control_head = nullptr;   // control packets waiting for the port, oldest first
   bool cq_overrun = false;          // a completion queue has failed since the last poll ended
-  bool control_active = false;      // the control plane has something that time could bring about
-  bool has_stopped = false;         // `stops` has something to say
+  bool control_active = false;      // time alone can cause an action of the control plane
+  bool has_stopped = false;         // there was a stop: see `stops`
   bool acks_waiting = false;        // `waiting_acks` has some
-  bool stamped = false;             // the packet in hand came before now, at `arrived`
+  bool stamped = false;             // the current packet came before now, at `arrived`
   bool answers_last = false;        // as configured
   bool has_actions = false;         // `actions` has some
   pacing::DeadlineQueue qp_timers;  // retransmission and RNR timers, by QP index
@@ -95,18 +95,18 @@ struct alignas(64) EngineCore {
   alignas(64) std::uint64_t unaccounted_bytes =
       0;  // came outside any channel, for the receiver's plan
   telemetry::EngineCounters counters{};
-  std::uint64_t trimmed_bytes = 0;   // cut off data on its way here, likewise
+  std::uint64_t trimmed_bytes = 0;   // cut off from data on its way here, likewise
   std::uint32_t parked_packets = 0;  // wait for memory, of all queue pairs
 
   PeerTable peers;
   ParamTable params;                                // of the only arm, or of the first of two
-  std::unique_ptr<ParamTable> second_params;        // from the first time on that there are two
+  std::unique_ptr<ParamTable> second_params;        // exists once there are two arms
   std::unique_ptr<cc::DownlinkAllocator> receiver;  // proactive algorithms only
-  // Addresses are stable. Lists, because a host without any allocates nothing.
+  // A list: addresses must be stable, and a host without queue pairs allocates nothing.
   std::pmr::list<QueuePair> qp_storage{config.memory};
   std::pmr::list<CongestionContext> context_storage{config.memory};  // likewise
-  // Data packets by the cluster that they go to, from the first ArmsByPeer on: sent for the first
-  // time, and again.
+  // Data packets by the cluster that they go to: sent for the first time, and again. Counted from
+  // the first ArmsByPeer on.
   struct ClusterPackets {
     std::uint64_t sent = 0;
     std::uint64_t again = 0;
@@ -122,7 +122,7 @@ struct alignas(64) EngineCore {
   ArrivalStamps stamps;
   AddressHandleTable handles;
   std::array<LastDatagramCnp, 64> last_datagram_cnps{};  // when which datagram flow last got a CNP
-  // ACKs among the control packets that wait, which later ones may replace: by queue-pair number.
+  // ACKs among the waiting control packets that later ones may replace, by queue-pair number.
   // Forgotten when control packets leave.
   struct WaitingAck {
     const QueuePair* qp = nullptr;
@@ -130,11 +130,11 @@ struct alignas(64) EngineCore {
   };
   static constexpr std::size_t kWaitingAcks = 8;
   std::array<WaitingAck, kWaitingAcks> waiting_acks{};
-  std::uint32_t management_qp = 0;  // is number 1 to peers, besides this one; 0: there is none
+  std::uint32_t management_qp = 0;  // peers reach it as number 1, too; 0: none
   DomainQueues domain_queues;
 
-  // Packets that wait for memory are bounded, and a queue pair may have as many more as there is
-  // room for beyond those of all: memory that never answers does not take all of it.
+  // Packets that wait for memory are bounded: a queue pair may add as many as the free room beyond
+  // all of them. So memory that never answers does not take all of the room.
   static constexpr std::uint32_t kMostParked = 16'384;
   bool may_park(std::uint32_t own) const {
     return own + parked_packets < kMostParked && !pool.scarce();
@@ -154,8 +154,8 @@ struct alignas(64) EngineCore {
   }
 
   // A queue-pair number: index + 16 (numbers 0 to 15 are reserved), then how often the index was
-  // used before, so that packets of a connection that is gone do not reach the one that has its
-  // place.
+  // used before. So packets of a destroyed connection do not reach the connection that has its
+  // place now.
   static constexpr unsigned kQpnIndexBits = 18;
   static constexpr std::uint32_t kQpnGenerations =
       63;  // of 64: keeps clear of 0xFFFFFD to 0xFFFFFF
@@ -177,12 +177,12 @@ struct alignas(64) EngineCore {
     return const_cast<QueuePair*>(std::as_const(*this).find_qp(number));
   }
   std::uint32_t qp_index(const QueuePair& qp) const { return qp_slot(qp.number); }
-  // As the datagrams of the queue pair name it.
+  // The number by which the datagrams of the queue pair name it.
   std::uint32_t number_to_peers(const QueuePair& qp) const {
     return qp.number == management_qp ? kManagementQpNumber : qp.number;
   }
 
-  // Values in force of an algorithm that some context runs, or is about to: those of one setup.
+  // The values in force of an algorithm that some context of this setup runs, or is about to run.
   const cc::ParamBlock& params_on(std::uint8_t setup_slot, cc::AlgorithmId id) const {
     if (setup_slot != 0) [[unlikely]]
       return second_params->at(id);
@@ -192,7 +192,7 @@ struct alignas(64) EngineCore {
     return params_on(context.setup_slot, context.algorithm);
   }
 
-  // Data that goes to this peer for the first time.
+  // Data goes to this peer for the first time.
   void count_data(std::uint32_t peer) {
     ++counters.tx_data_packets;
     if (packets_to != nullptr) [[unlikely]]
@@ -205,7 +205,7 @@ struct alignas(64) EngineCore {
     if (packets_to != nullptr) [[unlikely]]
       count_by_cluster(qp.peer, &ClusterPackets::again);
   }
-  // Out of line, so that what counts every packet stays small (engine_core.cc).
+  // Out of line, so that the code that counts every packet stays small (engine_core.cc).
   [[gnu::cold]] void count_by_cluster(std::uint32_t peer, std::uint64_t ClusterPackets::*which);
 
   // Takes ownership; sent in order, ahead of all data, as soon as the port allows.
@@ -220,15 +220,15 @@ struct alignas(64) EngineCore {
     control_tail = packet;
   }
 
-  // The time without the host's stops: what patience with peers is measured in. Before the first
-  // stop it is the time.
+  // The time without the host's stops. Timeouts for peers are measured in it. Before the first stop
+  // it is the time itself.
   Picos awake() const { return has_stopped ? now - stops.total : now; }
   Picos awake_to_time(Picos at) const {
     return has_stopped && at != kNever ? at + stops.total : at;
   }
-  // When the packet in hand came: as its port says, or now, when it was found.
+  // When the current packet arrived: the time that its port gives, or else now, when it was found.
   Picos arrived_at() const { return stamped ? arrived : now; }
-  // Whether what was sent then has been under way while the host stood still.
+  // Whether the host stopped while what was sent then was in flight.
   bool spans_stop(Picos sent_at) const { return has_stopped && sent_at < stops.until; }
 
   wire::FlowAddressing flow_to(const QpPath& path) const {
@@ -247,11 +247,11 @@ struct alignas(64) EngineCore {
     PathSet& paths = selective.paths;
     return paths.has_planes() ? paths.next_port(port.links_up()) : paths.next_port();
   }
-  // Nothing was heard of what the queue pair has sent: its next packets go by the next plane, or,
-  // if it uses all in turn, by those that it left out as well.
+  // No answer came to what the queue pair has sent. Its next packets take the next plane; if it
+  // uses all planes in turn, they also take those that it left out.
   [[gnu::cold]] void change_plane(QueuePair& qp);
 
-  // A data packet of the queue pair whose headers and payload are there: what all of them have.
+  // Finishes a data packet whose headers and payload are there: the steps that all packets need.
   void finish_packet(const QueuePair& qp, Packet& packet, std::uint32_t payload) {
     finish_packet(qp.header, qp.config.traffic_class, qp.context, packet, payload);
   }
@@ -264,10 +264,11 @@ struct alignas(64) EngineCore {
     if (finishes_more) finish_more(header, context, packet);
     counters.tx_wire_bytes += packet.wire_bytes;
   }
-  // Asks switches to notify, where they do so and the algorithm listens; makes the ICRC.
+  // Asks switches for notices if they send them and the algorithm wants them; makes the ICRC.
   void finish_more(const wire::HeaderTemplate& header, std::uint32_t context, Packet& packet);
 
-  // A packet without payload, headers to be filled; nullptr (counted) when the pool is empty.
+  // A packet without payload, whose headers the caller fills in; nullptr (counted) when the pool is
+  // empty.
   Packet* alloc_headers_only() {
     Packet* packet = pool.alloc();
     if (packet == nullptr) {
@@ -280,8 +281,8 @@ struct alignas(64) EngineCore {
     return packet;
   }
 
-  // Payload that the queue pair's requester has yet to send, and its bytes on the wire: the queue
-  // pair's and its context's.
+  // Payload that the queue pair's requester has yet to send: counted for the queue pair and for its
+  // context. Bytes on the wire likewise.
   void add_backlog(QueuePair& qp, std::uint64_t bytes) {
     qp.requester.backlog_bytes += bytes;
     contexts[qp.context].backlog_bytes += bytes;
@@ -299,7 +300,7 @@ struct alignas(64) EngineCore {
     ++counters.malformed[static_cast<std::size_t>(error)];
   }
 
-  // A request of the queue pair is over.
+  // A request of the queue pair is finished.
   void complete_send(QueuePair& qp, const QueuedRequest& request, CompletionStatus status) {
     Completion completion;
     completion.wr_id = request.wr_id;

@@ -11,7 +11,7 @@ struct HostStops {
   std::uint64_t count = 0;
   Picos total{0};                     // all of them
   Picos until{0};                     // end of the latest
-  std::uint64_t samples_dropped = 0;  // round trips that were not reported for one
+  std::uint64_t samples_dropped = 0;  // round trips that were not reported because of a stop
 };
 
 }  // namespace paceline::transport

@@ -1,6 +1,6 @@
-// Values in force of the algorithms that an engine runs. There are many algorithms and an engine
-// has one or two, so that a block for each would be most of what an idle host weighs; and hosts of
-// one world mostly have the same values, which then lie in memory once, and in the caches.
+// Values in force of the algorithms that an engine runs. There are many algorithms, and an engine
+// runs one or two: a block for each would be most of an idle host's memory. Hosts of one world
+// mostly have the same values, which then are in memory, and in the caches, only once.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@
 
 namespace paceline::transport {
 
-// Blocks that several engines share. One thread at a time may put values in; whoever has a block
-// may read it on another. Must outlive the engines.
+// Blocks that several engines share. One thread at a time may add values; another thread may read a
+// block that it has. Must outlive the engines.
 class ParamStore {
  public:
-  // A block equal to `values`, byte for byte: one that is there, or a new one.
+  // A block equal to `values`, byte for byte: an existing one, or a new one.
   std::shared_ptr<const cc::ParamBlock> intern(const cc::ParamBlock& values) {
     const auto same = [&values](const auto& block) {
       return block->id == values.id &&
              std::memcmp(block->storage, values.storage, sizeof values.storage) == 0;
     };
-    // The newest first: hosts that are built or changed one after the other.
+    // Search the newest first: hosts are built or changed one after the other.
     const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), same);
     if (found != blocks_.rend()) return *found;
     if (blocks_.size() == kMost) blocks_.erase(blocks_.begin());
@@ -33,7 +33,7 @@ class ParamStore {
   }
 
  private:
-  // Values that differ from host to host cannot be shared, and a search for them costs time.
+  // Values that differ from host to host cannot be shared, and searching many of them costs time.
   static constexpr std::size_t kMost = 16;
 
   std::vector<std::shared_ptr<const cc::ParamBlock>> blocks_;

@@ -17,7 +17,7 @@
 namespace paceline::transport {
 
 enum class PeerStatus : std::uint8_t {
-  unknown,   // HELLO under way; treated as roce meanwhile
+  unknown,   // HELLO not answered yet; treated as roce meanwhile
   paceline,  // speaks the control protocol
   roce,      // plain RoCEv2: reactive algorithm, go-back-N, one path
 };
@@ -29,18 +29,18 @@ struct Peer {
   PeerStatus status = PeerStatus::unknown;
   bool selective = false;       // it speaks XACK
   bool telemetry = false;       // and returns records of switches in them
-  EcnEcho echo = EcnEcho::cnp;  // what it wants back for CE-marked data
+  EcnEcho echo = EcnEcho::cnp;  // what it expects in return for CE-marked data
   std::uint8_t hellos_sent = 0;
   Picos next_hello{0};
   std::uint32_t queue_pairs = 0;        // local queue pairs and address handles that name it
   std::uint32_t context = 0xFFFF'FFFF;  // proactive channel to it, shared by those queue pairs
-  std::uint32_t datagram_context = 0xFFFF'FFFF;  // of its address handles, where that is another
+  std::uint32_t datagram_context = 0xFFFF'FFFF;  // of its address handles, if it differs
   cc::ChannelCounters* counters = nullptr;       // its channel towards us
   wire::HeaderTemplate control;                  // control packets to it
   std::uint32_t features = 0;                    // of its HELLO
   bool heard = false;                            // it said HELLO
-  bool greeting = false;                         // to be told anew what this end can do
-  std::uint8_t peer_count_hint = 0;  // what it said of the peers that it has; 0: nothing
+  bool greeting = false;                         // is to be told again what this end can do
+  std::uint8_t peer_count_hint = 0;  // how many peers it said that it has; 0: it said nothing
   std::uint8_t told = 0;             // our peer-count hint that it was last told
   // If receivers are in clusters, each with a setup (arms.h): the peer's cluster, and the number of
   // its setup.

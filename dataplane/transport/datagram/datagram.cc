@@ -26,7 +26,7 @@ bool Datagram::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   fields.psn = r.position.next();
   fields.payload_bytes = payload;
   fields.solicited = request.solicited;
-  // A key with the highest bit set means: the queue pair's own (vol. 1, 10.2.5).
+  // A key with the highest bit set selects the queue pair's own key (vol. 1, 10.2.5).
   constexpr std::uint32_t kPrivileged = 0x8000'0000;
   const std::uint32_t qkey =
       (request.target_qkey & kPrivileged) != 0 ? qp.config.qkey : request.target_qkey;
@@ -37,7 +37,7 @@ bool Datagram::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   core.contexts[handle.context].backlog_bytes -= payload;
   --handle.uses;
   UnreliableConnection::sent_unacknowledged(core, qp, handle.peer, payload, true);
-  // The next one may be another context's business.
+  // The next datagram may belong to another context.
   if (r.position.request() != r.queue.tail() &&
       context_of(core, qp, r.queue.at(r.position.request()).request) != qp.context) {
     qp.requester.stops |= requester_stop::target;
@@ -55,7 +55,7 @@ RequestOutcome Datagram::accept(EngineCore& core, QueuePair& qp, const wire::Par
   const std::uint64_t bytes = std::uint64_t{kGrhBytes} + parsed.payload_bytes;
   const bool taken = MessagePlacer::take_receive(qp);
   if (!taken || bytes > r.receive.length) {
-    // No buffer, or too small a one: it waits for the next datagram.
+    // There is no buffer, or it is too small: it waits for the next datagram.
     ++core.counters.unreliable_drops;
     ++(taken ? core.counters.dropped_too_long : core.counters.dropped_no_receive);
     return RequestOutcome::done;

@@ -1,5 +1,5 @@
-// Unreliable datagrams (InfiniBand vol. 1, 9.8.3): one packet per message, each to where its
-// address handle says. A queue pair sends in order, so at any time it belongs to the congestion
+// Unreliable datagrams (InfiniBand vol. 1, 9.8.3): one packet per message, each to the destination
+// of its address handle. A queue pair sends in order, so at any time it belongs to the congestion
 // context of its oldest datagram.
 #pragma once
 

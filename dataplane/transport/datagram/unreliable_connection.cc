@@ -74,8 +74,8 @@ void UnreliableConnection::sent_unacknowledged(EngineCore& core, QueuePair& qp, 
   }
 }
 
-// The packet and the rest of the message in progress are not taken; the message's receive request
-// serves the next. `reason`: a counter of packets.
+// Drops the packet and the rest of the message in progress. The message's receive request serves
+// the next message. `reason`: a counter of packets.
 RequestOutcome UnreliableConnection::drop_message(EngineCore& core, QueuePair& qp,
                                                   std::uint64_t& reason) {
   qp.responder.message.close();

@@ -1,7 +1,7 @@
 // Unreliable connection (InfiniBand vol. 1, 9.8.2): nothing is acknowledged or sent again. A
-// request is complete when its last packet is on its way. The responder takes a message whole or
-// not at all: a gap drops what is left of the message, and the next First or Only packet sets the
-// sequence right.
+// request is complete when its last packet has left. The responder takes a message whole or not at
+// all: after a gap it drops the rest of the message, and the next First or Only packet restarts the
+// sequence.
 #pragma once
 
 #include <cstdint>

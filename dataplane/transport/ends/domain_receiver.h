@@ -1,6 +1,6 @@
-// The receiving end of XRC (InfiniBand vol. 1, annex A14): a target queue pair has neither receive
-// queue, completion queue nor protection domain. Each request names the shared receive queue whose
-// these are, and which must be of the same domain.
+// The receiving end of XRC (InfiniBand vol. 1, annex A14). A target queue pair has no receive
+// queue, completion queue or protection domain of its own. Each request names a shared receive
+// queue, which provides them, and which must belong to the same domain.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace paceline::transport {
 
 class DomainReceiver {
  public:
-  // The request packet that comes next uses the queue that it names. False: there is none such in
-  // the domain, its completion queue has overrun, or the message in progress uses another one.
+  // The next request packet uses the queue that it names. False: the domain has no such queue, its
+  // completion queue has overrun, or the message in progress uses another queue.
   static bool select(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
-  // The queue goes, and nothing of it is used any more: a message in progress loses its receive
-  // request, and the next packet of it is refused. Returns its domain; 0: there is no such queue.
+  // Removes the queue; nothing of it is used any more. A message in progress loses its receive
+  // request, and its next packet is refused. Returns the queue's domain; 0: there is no such queue.
   static std::uint32_t remove(EngineCore& core, std::uint32_t number);
 };
 

@@ -21,13 +21,13 @@ namespace paceline::transport {
 
 namespace {
 
-// Nothing can come after this answer: the peer's queue pair is in error.
+// Nothing can follow this answer: the peer's queue pair is in error.
 bool is_fatal(wire::Aeth aeth) {
   return aeth.kind() == wire::AethKind::nak && aeth.nak_code() != wire::NakCode::psn_sequence_error;
 }
 
-// Go-back-N: all from the oldest packet on is sent again, and the algorithm hears why. False: that
-// was one retry too many, and the queue pair has failed.
+// Go-back-N: everything from the oldest packet on is sent again, and the algorithm is told why.
+// False: no retry was left, and the queue pair has failed.
 bool go_back(EngineCore& core, QueuePair& qp, cc::Signal signal, std::uint64_t acked) {
   if (!qp.requester.retries.spend()) {
     QpFailure::fail(core, qp, CompletionStatus::retry_exceeded);
@@ -85,7 +85,7 @@ void Requester::memory_ready(QueuePair& qp) {
             on_gap(qp, parsed);
         } else if (take_in(qp, parsed, *packet) == ResponseOutcome::pending) {
           r.response_waits = true;
-          break;  // still the first of the parked
+          break;  // it stays the first of the parked packets
         }
       } else {
         ReadRequester::count_discarded(core_, *packet);
@@ -142,8 +142,8 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
     AckProgress::on_cnp(core_, qp);
   }
   if (is_ack) RequestOrder::on_credits(core_, qp, aeth);
-  // Nothing new: an ACK of what was acknowledged before; a NAK of a packet that was not sent yet,
-  // or that is about to be sent again because of an earlier NAK or a timeout.
+  // This says nothing new: an ACK repeats an earlier one, or a NAK names a packet that was not sent
+  // yet, or that is about to be sent again because of an earlier NAK or a timeout.
   const bool repeats =
       next == r.position.oldest() && (is_ack || r.position.next() == r.position.oldest());
   if (repeats || (!is_ack && next == r.position.end())) {
@@ -155,8 +155,8 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
     rtt_ns = AckProgress::sample_rtt(core_, r.probe.sent_at());
     if (rtt_ns != 0) r.round_trip.add(rtt_ns);
   }
-  // What is answered by more than an acknowledgement is complete with its last response only: an
-  // acknowledgement of something behind it says that responses were lost (9.7.5.1.1).
+  // A request that expects a response is complete only with its last response. An acknowledgement
+  // of a later request says that responses were lost (9.7.5.1.1).
   bool lost = false;
   Psn end = next;
   if (r.ordering_constraints != 0) {
@@ -184,9 +184,9 @@ void Requester::on_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed) 
       QpFailure::fail(core_, qp, CompletionStatus::rnr_retry_exceeded);
       return;
     }
-    // All before it has arrived, and it has, too: nothing is being lost. Some responders (Linux
-    // soft-RoCE) add a sequence NAK for the packets behind it, each time; those that come when the
-    // next try is under way must not add up to a dead path.
+    // Everything before this packet has arrived, and so has the packet: nothing is being lost. Some
+    // responders (Linux soft-RoCE) add a sequence NAK for each packet behind it. NAKs that come
+    // during the next try must not add up to a dead path.
     r.retries.renew_retries(qp.config.retry_count);
     SendWindow::rewind(core_, qp);
     r.timeout_at = kNever;
@@ -224,7 +224,7 @@ void Requester::on_timer(QueuePair& qp) {
   }
   r.timeout_at = kNever;
   if (r.inflight_bytes == 0) return;
-  if (r.response_waits) {  // the answer is here, it is our own memory that is late
+  if (r.response_waits) {  // the answer is here; our own memory is late
     RequesterTimer::arm(core_, qp);
     return;
   }
@@ -234,15 +234,15 @@ void Requester::on_timer(QueuePair& qp) {
   if (go_back(core_, qp, cc::Signal::timeout, 0)) r.gap_known = false;
 }
 
-// Copies what the request refers to to the place of the queue that it will have. Nothing is
-// changed but that place, which is free.
+// Copies what the request refers to into the place of the queue that it will have. Only that place,
+// which is free, changes.
 PostResult Requester::keep_source(QueuePair& qp, const WorkRequest& posted, QueuedRequest& kept) {
   RequesterState& r = qp.requester;
   if (r.queue.full()) return PostResult::queue_full;
   const std::size_t place = r.queue.tail() & (r.queue.capacity() - 1);
   if (posted.inline_bytes != nullptr) {
     if (expects_response(posted.opcode)) return PostResult::bad_opcode;
-    // Where payloads are elided, there is nothing to put the bytes into.
+    // Where payloads are elided, there is no buffer for the bytes.
     const std::uint32_t most = core_.info.payload_room == 0 ? 0 : qp.config.max_inline;
     if (posted.length > most) return PostResult::bad_length;
     if (posted.length != 0) {
@@ -335,7 +335,7 @@ PostResult Requester::post_kept(QueuePair& qp, const QueuedRequest& request) {
   if (answered || request.fence) ++r.ordering_constraints;
   if (r.ordering_constraints != 0) RequestOrder::check(qp);
   if (answered && r.selective) Scoreboard::update_window(qp);
-  if (answered) return PostResult::ok;  // what it moves, the peer sends
+  if (answered) return PostResult::ok;  // the peer sends its data
   if (qp.config.type == QpType::ud) ++core_.handles[request.address_handle >> 8].uses;
   r.backlog_bytes += request.length;
   core_.contexts[Datagram::context_of(core_, qp, request)].backlog_bytes += request.length;
@@ -349,9 +349,10 @@ std::uint32_t Requester::next_wire_bytes(const EngineCore& core, const QueuePair
   return SendWindow::wire_of(core, qp, r.queue.at(r.position.request()), r.position.packet());
 }
 
-// Whether a packet that does not end its message asks for an ACK: every ack_every-th, and whenever
-// waiting for that one could last until the timer: when this packet fills the window, or when
-// pacing is so slow that a good part of the timeout has gone by since the last request.
+// Whether a packet that does not end its message asks for an ACK. Every ack_every-th packet does.
+// So does a packet after which waiting for that one could last until the timer: when it fills the
+// window, or when pacing is so slow that a good part of the timeout has passed since the last
+// request.
 bool Requester::wants_ack(QueuePair& qp) const {
   RequesterState& r = qp.requester;
   if (r.ack_requests.due(core_.config.ack_every)) return true;
@@ -422,8 +423,8 @@ bool Requester::on_xack(QueuePair& qp, const wire::ParsedPacket& parsed, const w
   return false;
 }
 
-// Under go-back-N: what it says of the expected packet. True: and that there is a gap. It overtakes
-// responses, and so says nothing of them.
+// Under go-back-N: what the XACK says about the expected packet. True: there is also a gap. An XACK
+// overtakes responses, and so says nothing about them.
 bool Requester::take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& parsed,
                                     const wire::Xack& xack) {
   wire::ParsedPacket plain = parsed;
@@ -438,7 +439,7 @@ bool Requester::take_as_acknowledge(QueuePair& qp, const wire::ParsedPacket& par
   }
   on_acknowledge(qp, plain);
   if (!xack.aeth.is_ack() || (xack.bitmap[0] | xack.bitmap[1]) == 0) return false;
-  // Every packet behind the gap brings one of these: the first counts.
+  // Every packet behind the gap brings one of these; the first one counts.
   return !qp.requester.gap_known;
 }
 

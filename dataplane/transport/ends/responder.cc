@@ -62,7 +62,7 @@ void Responder::on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Pack
   core_.pool.free(packet);
 }
 
-// The packet is the next one to be taken, as soon as memory has answered.
+// The packet is the next one to be taken once memory has answered.
 void Responder::wait_for_memory(QueuePair& qp, Packet* packet) {
   qp.responder.halts |= responder_halt::memory;
   ++core_.counters.memory_waits;
@@ -71,7 +71,7 @@ void Responder::wait_for_memory(QueuePair& qp, Packet* packet) {
   ++core_.parked_packets;
 }
 
-// Behind the one that waits. Where there are too many the packet is lost, as on a link.
+// Parks the packet behind the one that waits. If too many wait already, it is lost, as on a link.
 void Responder::park(QueuePair& qp, Packet* packet) {
   if (core_.may_park(qp.responder.parked_packets)) {
     core_.park(qp.responder, packet);
@@ -97,7 +97,7 @@ void Responder::memory_ready(QueuePair& qp) {
     wire::ParsedPacket parsed;
     const wire::ParseError error =
         wire::parse_brief(packet->header_view(), packet->payload_bytes, {}, parsed);
-    // A packet before this one may have put the queue pair into error, or on its way there.
+    // An earlier packet may have put the queue pair into error, or be about to.
     const bool takes = error == wire::ParseError::ok && qp.state != QpState::error && r.halts == 0;
     if (takes && qp.responder.selective) {
       core_.unpark(r);
@@ -107,7 +107,7 @@ void Responder::memory_ready(QueuePair& qp) {
     if (!takes) ++core_.counters.wrong_state;
     if (takes && take(qp, parsed, *packet) == RequestOutcome::pending) {
       r.halts |= responder_halt::memory;
-      return;  // still the first of the parked
+      return;  // it stays the first of the parked packets
     }
     core_.pool.free(core_.unpark(r));
   }
@@ -120,7 +120,7 @@ void Responder::discard(QueuePair& qp) {
   QpFailure::drop_early(core_, qp);
 }
 
-// Of all services but RC.
+// Takes packets of all services but RC.
 RequestOutcome Responder::take_otherwise(QueuePair& qp, const wire::ParsedPacket& parsed,
                                          const Packet& packet) {
   if (qp.config.type == QpType::uc) return UnreliableConnection::accept(core_, qp, parsed, packet);
@@ -148,11 +148,12 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
   const std::int32_t ahead = distance(parsed.psn, r.position.expected());
   const bool becn = core_.config.cnp_in_ack && parsed.ecn == Ecn::ce;
   if (ahead < 0) {
-    // Seen before: its answer was lost, or it was sent twice. Answer again, do nothing again.
+    // Seen before: its answer was lost, or it was sent twice. Answer again, but execute nothing
+    // again.
     ++core_.counters.duplicates;
     ++core_.counters.dropped_stale;
     if (qp.responder.selective) {
-      // A READ is repeated on purpose, for answers that were lost.
+      // A READ is repeated on purpose, to get answers that were lost.
       qp.selective->receive.xack.want();
       if (carries_message(parsed)) qp.selective->receive.xack.on_duplicate();
     }
@@ -213,7 +214,7 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
     return RequestOutcome::done;
   }
   if (!r.message.is_write() && r.message.received() + parsed.payload_bytes > r.receive.length) {
-    // Longer than the posted receive: local error here, invalid request there (9.7.4.1.7).
+    // Longer than the posted receive: local error here, invalid request at the peer (9.7.4.1.7).
     QpFailure::fail_receive(core_, qp, CompletionStatus::local_length_error);
     return Answers::refuse_packet(core_, qp, wire::NakCode::invalid_request);
   }
@@ -243,7 +244,7 @@ RequestOutcome Responder::accept(QueuePair& qp, const wire::ParsedPacket& parsed
   return RequestOutcome::done;
 }
 
-// Takes the packet. False when it, or what it set free, waits for memory.
+// Takes the packet. False when the packet, or one that it released, waits for memory.
 bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet) {
   ResponderState& r = qp.responder;
   qp.selective->receive.xack.on_packet(parsed, *packet, core_.arrived_at());
@@ -261,8 +262,9 @@ bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, 
       if (r.position.expected() != was) {
         SelectiveReceiver::release_below(core_, qp, was);
         deliver_held(qp);
-        // Whether it asks or not: what it completes has asked before, and nothing need follow
-        // (after RFC 5681, 4.2: what fills a gap is acknowledged at once).
+        // Acknowledge even if the packet does not ask: the packets that it completes have asked
+        // before, and nothing need follow (after RFC 5681, 4.2: a segment that fills a gap is
+        // acknowledged at once).
         if (gap) qp.selective->receive.xack.want();
       }
       break;
@@ -271,7 +273,7 @@ bool Responder::take_selective(QueuePair& qp, const wire::ParsedPacket& parsed, 
   return (r.halts & responder_halt::memory) == 0;
 }
 
-// Takes in what had come early, for as long as it is next.
+// Takes in packets that came early, for as long as they are next.
 void Responder::deliver_held(QueuePair& qp) {
   ResponderState& r = qp.responder;
   SelectiveReceive& s = qp.selective->receive;
@@ -307,10 +309,10 @@ void Responder::deliver_held(QueuePair& qp) {
   }
 }
 
-// A request: a WRITE or a SEND, for nothing else has a payload.
+// The request is a WRITE or a SEND: nothing else has a payload.
 void Responder::on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet) {
   ResponderState& r = qp.responder;
-  if (!can_receive(qp.state) || r.halts != 0) return;  // found missing later, as any packet
+  if (!can_receive(qp.state) || r.halts != 0) return;  // found missing later, like any packet
   if (parsed.ecn == Ecn::ce) NotificationPoint::on_marked(core_, qp);
   const std::int32_t ahead = distance(parsed.psn, r.position.expected());
   if (ahead < 0) {

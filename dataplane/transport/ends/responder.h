@@ -13,12 +13,12 @@ class Responder {
  public:
   explicit Responder(EngineCore& core) : core_(core) {}
 
-  // A request packet for `qp`. Takes the packet: frees it, or parks it while memory answers.
+  // A request packet for `qp`. Takes the packet: frees it, or parks it until memory answers.
   void on_request(QueuePair& qp, const wire::ParsedPacket& parsed, Packet* packet);
-  // Of a request packet for `qp` only the headers have come.
+  // Only the headers of a request packet for `qp` have come.
   void on_trimmed(QueuePair& qp, const wire::ParsedPacket& parsed, const Packet& packet);
   void memory_ready(QueuePair& qp);
-  // Frees what is parked.
+  // Frees the parked packets.
   void discard(QueuePair& qp);
 
  private:

@@ -14,7 +14,7 @@ class CompletionQueue;
 
 enum class AsyncEventKind : std::uint8_t {
   comm_established,  // the first packet arrived while the queue pair was in RTR
-  sq_drained,        // SQD is reached: all that was begun is complete
+  sq_drained,        // SQD is reached: all requests that were begun are complete
   last_wqe_reached,  // in error, and no receive of a shared queue will complete for it any more
   qp_request_error,  // a peer's request was invalid: the queue pair is in error
   qp_access_error,   // a peer's request violated rights: the queue pair is in error
@@ -32,7 +32,7 @@ class AsyncEventList {
  public:
   static constexpr std::size_t kCapacity = 64;
 
-  // The oldest are kept: what an owner does not look at, it need not know all of.
+  // The oldest events are kept; an owner that does not read them need not know all of them.
   void push(const AsyncEvent& event) {
     if (ring_.full()) {
       ++lost_;

@@ -11,9 +11,9 @@ using namespace qp_attribute;
 
 constexpr std::uint32_t kBasic = pkey_index | port;
 
-// Rows of vol. 1, 11.2.5.2 (tables of required and optional modifiers). Alternate paths and their
-// migration are not offered, nor a change of the path while the queue is drained. Of what RC has
-// for both of its ends, an XRC queue pair has that of its own.
+// Rows of vol. 1, 11.2.5.2 (tables of required and optional modifiers). Alternate paths, their
+// migration, and a change of the path while the queue is drained are not offered. Where RC has
+// attributes for both of its ends, an XRC queue pair has those of its own end.
 using Columns = std::array<std::uint32_t, 5>;  // RC, UC, UD, XRC initiator, XRC target
 struct Row {
   QpState from;
@@ -63,7 +63,7 @@ constexpr std::array kRows = std::to_array<Row>({
 }  // namespace
 
 TransitionRule transition_rule(QpType type, QpState from, QpState to) {
-  // From anywhere, with nothing else.
+  // Allowed from any state, with nothing else.
   if (to == QpState::reset || to == QpState::error) return {true, 0, 0};
   // A send queue alone cannot fail under a reliable service (vol. 1, 10.3.1.6).
   if (is_reliable(type) && from == QpState::sqe) return {};
@@ -92,9 +92,9 @@ const char* to_string(ModifyError error) {
     case ModifyError::no_queue_pair:
       return "no such queue pair";
     case ModifyError::wrong_current_state:
-      return "not in the state named as current";
+      return "the queue pair is not in the state given as current";
     case ModifyError::bad_transition:
-      return "no such change of state";
+      return "there is no transition between these states";
     case ModifyError::missing_attribute:
       return "an attribute is missing";
     case ModifyError::unexpected_attribute:

@@ -12,7 +12,7 @@
 
 namespace paceline::transport {
 
-// The way to the peer: the address vector of a connection (vol. 1, 11.2.2.1).
+// The path to the peer: the address vector of a connection (vol. 1, 11.2.2.1).
 struct QpPath {
   wire::IpAddress ip{};
   wire::MacAddress mac{};
@@ -23,7 +23,7 @@ struct QpPath {
 // One bit each: the attributes that a call sets.
 namespace qp_attribute {
 inline constexpr std::uint32_t state = 1U << 0;
-inline constexpr std::uint32_t current_state = 1U << 1;  // refused unless it is so
+inline constexpr std::uint32_t current_state = 1U << 1;  // refused unless this is the current state
 inline constexpr std::uint32_t notify_drained = 1U << 2;
 inline constexpr std::uint32_t access_flags = 1U << 3;
 inline constexpr std::uint32_t pkey_index = 1U << 4;
@@ -64,7 +64,7 @@ struct QpAttributes {
   std::uint32_t dest_qp_number = 0;
 };
 
-// READs and atomics outstanding at most, in either direction.
+// The most READs and atomics outstanding, in either direction.
 inline constexpr std::uint8_t kMaxRdAtomic = 128;
 
 // Local ACK timeout by its code (vol. 1, 9.7.6.1.3): 4.096 us * 2^code; 0 means none.
@@ -75,15 +75,15 @@ constexpr Picos ack_timeout(std::uint8_t code) {
 enum class ModifyError : std::uint8_t {
   none,
   no_queue_pair,
-  wrong_current_state,   // current_state was given and is not so
-  bad_transition,        // there is no way from here to there
+  wrong_current_state,   // current_state was given and is wrong
+  bad_transition,        // no transition leads from here to there
   missing_attribute,     // the change needs it
-  unexpected_attribute,  // the change does not allow it, or the service does not have it
+  unexpected_attribute,  // the transition does not allow it, or the service lacks it
   bad_value,
   not_drained,  // back to RTS before SQD was reached
 };
 
-// Why a change was refused, and over which attribute (a bit of qp_attribute, 0: none in
+// Why a change was refused, and because of which attribute (a bit of qp_attribute; 0: none in
 // particular). A refused change has changed nothing.
 struct ModifyResult {
   ModifyError error = ModifyError::none;
@@ -101,7 +101,7 @@ struct TransitionRule {
 };
 TransitionRule transition_rule(QpType type, QpState from, QpState to);
 
-// The rule applied to a call that sets `mask`. The values are not looked at.
+// Applies the rule to a call that sets `mask`. Does not look at the values.
 ModifyResult check_transition(QpType type, QpState from, QpState to, std::uint32_t mask);
 
 const char* to_string(ModifyError error);

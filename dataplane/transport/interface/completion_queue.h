@@ -37,7 +37,7 @@ class CompletionQueue {
   std::size_t capacity() const { return ring_.capacity(); }
   void overrun() { overflowed_ = true; }
   bool overflowed() const { return overflowed_; }
-  // True once after an overflow: the event is to be raised.
+  // True once after an overflow: raise the event.
   bool report_error() { return overflowed_ && !std::exchange(reported_, true); }
 
  private:

@@ -21,18 +21,19 @@ inline constexpr std::uint32_t kManagementQkey = 0x8001'0000;
 inline constexpr Picos kNoTimeout{std::int64_t{1} << 60};  // beyond all time
 
 struct QpConfig {
-  // Fields used for every packet come first: they end the queue pair's first cache line.
+  // Fields that every packet uses come first: they are at the end of the queue pair's first cache
+  // line.
   QpType type = QpType::rc;
   std::uint8_t traffic_class = kDefaultDataClass;
   std::uint8_t retry_count = 7;  // timeouts and sequence NAKs without progress
   std::uint8_t rnr_retry = 7;    // 7 = for ever (vol. 1, 9.7.5.2.8)
-  // Protection domain, of regions alike. XRC target: that of the receive queue in use.
+  // Protection domain, as of regions. XRC target: that of the receive queue in use.
   std::uint32_t pd = 0;
   Picos retransmit_timeout = picos_from_micros(500);  // kNoTimeout: none
 
   std::uint8_t min_rnr_timer = 12;       // code of table 45: 12 = 0.64 ms
   std::uint8_t arm = 0;                  // experiment arm of its congestion context
-  std::uint8_t access = access::remote;  // of what peers may ask for
+  std::uint8_t access = access::remote;  // what peers may ask for
   std::uint8_t max_rd_atomic = 16;       // READs and atomics outstanding at most (9.7.2.6)
   std::uint8_t max_dest_rd_atomic = 16;  // of the peer's, answered or kept for repetition
   std::uint8_t max_send_segments = 1;    // up to kMaxSegments
@@ -42,7 +43,7 @@ struct QpConfig {
   std::uint32_t qkey = 0;        // UD
   std::uint32_t domain = 0;      // XRC target: whose shared receive queues it serves (not 0)
   CompletionQueue* send_cq = nullptr;
-  // XRC target: those that the newest request names (domain_receiver.h).
+  // XRC target: the queues that the newest request names (domain_receiver.h).
   CompletionQueue* receive_cq = nullptr;
   ReceiveQueue* receive_queue = nullptr;  // may be shared
 };

@@ -1,5 +1,6 @@
-// A receive queue is an object of its own: one queue pair owns it, or several share it. What is
-// queued when its owner fails is flushed; what is shared waits for the others (vol. 1, 10.2.9.3).
+// A receive queue is an object of its own: one queue pair owns it, or several share it. If its only
+// owner fails, its requests are flushed; if it is shared, they wait for the others (vol. 1,
+// 10.2.9.3).
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ class ReceiveQueue {
         max_segments_(max_segments),
         segments_(max_segments > 1 ? ring_.capacity() * max_segments : 0) {}
 
-  // False when it is full, or the request has more segments than it was made for.
+  // False when the queue is full, or the request has more segments than the queue was made for.
   bool post(const ReceiveRequest& request) {
     if (ring_.full()) return false;
     if (request.segment_count == 0) {
@@ -48,7 +49,7 @@ class ReceiveQueue {
     return true;
   }
 
-  // Between requests. Keeps what is queued; false when that does not fit. Allocates.
+  // Call it between requests. Keeps queued requests; false when they do not fit. Allocates.
   bool resize(std::size_t capacity) {
     FixedRing<ReceiveRequest> ring(capacity);
     if (ring_.size() > ring.capacity()) return false;

@@ -9,7 +9,7 @@
 
 namespace paceline::transport {
 
-// XRC (vol. 1, annex A14) has a type for either end: initiators send, targets receive, into the
+// XRC (vol. 1, annex A14) has a type for each end: initiators send, and targets receive into the
 // shared receive queues of their domain.
 enum class QpType : std::uint8_t { rc, uc, ud, xrc_initiator, xrc_target };
 
@@ -24,16 +24,16 @@ enum class QpState : std::uint8_t {
   init,  // receives may be posted
   rtr,   // ready to receive
   rts,   // ready to send
-  sqd,   // send queue drained: what was begun is completed, nothing is begun
-  sqe,   // send queue in error, receiving goes on (UC and UD)
+  sqd,   // send queue drained: begun requests are completed, none is begun
+  sqe,   // send queue in error, receiving continues (UC and UD)
   error,
 };
 
-// Requests of peers are taken, and answered.
+// Requests of peers are taken and answered.
 constexpr bool can_receive(QpState state) {
   return state >= QpState::rtr && state < QpState::error;
 }
-// Own requests are under way.
+// The queue pair's own requests are in progress.
 constexpr bool can_send(QpState state) { return state == QpState::rts || state == QpState::sqd; }
 
 enum class WorkOpcode : std::uint8_t {
@@ -65,8 +65,8 @@ constexpr bool has_immediate(WorkOpcode opcode) {
   return opcode == WorkOpcode::send_imm || opcode == WorkOpcode::write_imm;
 }
 
-// Advice from the application about what the message belongs to; carried to the receiver's
-// allocator in REQUEST. 16 bytes with the class that the queue pair has.
+// Advice from the application about what the message belongs to. REQUEST carries it to the
+// receiver's allocator. 16 bytes with the queue pair's class.
 struct MessageHint {
   std::uint32_t job = 0;
   std::uint32_t collective = 0;
@@ -98,9 +98,9 @@ struct QueuedRequest {
   std::uint8_t segment_count = 0;  // of WorkRequest::segments
   bool inlined = false;            // set when posted: from WorkRequest::inline_bytes
   std::uint64_t wr_id = 0;
-  // From here on what most packets of a message do without.
+  // From here on: fields that most packets of a message do not need.
   std::uint64_t compare = 0;   // compare_swap: swapped only where this is found
-  std::uint64_t swap_add = 0;  // compare_swap: the new value; fetch_add: what is added
+  std::uint64_t swap_add = 0;  // compare_swap: the new value; fetch_add: the addend
   std::uint32_t immediate = 0;
   // UD only: where this datagram goes. Handles are made by Engine::create_address_handle.
   std::uint32_t address_handle = 0;
@@ -110,16 +110,16 @@ struct QueuedRequest {
 };
 
 struct WorkRequest : QueuedRequest {
-  // Instead of local_address and local_key: a list, copied when posted; `length` is then its sum.
+  // In place of local_address and local_key: a list, copied when posted; `length` is then its sum.
   const Segment* segments = nullptr;
-  // Instead of either, for SEND and WRITE: `length` bytes, copied when posted.
+  // In place of both, for SEND and WRITE: `length` bytes, copied when posted.
   const std::byte* inline_bytes = nullptr;
   MessageHint hint{};
 };
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
 inline constexpr std::uint32_t kAtomicBytes = 8;
-// In front of every received datagram (vol. 1, 11.4.2.2; annex A17.4.5.1: an IPv4 header takes the
-// last 20 of these).
+// The header in front of every received datagram (vol. 1, 11.4.2.2; annex A17.4.5.1: an IPv4 header
+// takes the last 20 of these bytes).
 inline constexpr std::uint32_t kGrhBytes = 40;
 
 struct ReceiveRequest {
@@ -127,7 +127,7 @@ struct ReceiveRequest {
   std::uint64_t address = 0;
   std::uint64_t length = 0;
   std::uint32_t local_key = 0;
-  // Instead: a list, copied when posted; `length` is then its sum.
+  // In place of a single segment: a list, copied when posted; `length` is then its sum.
   const Segment* segments = nullptr;
   std::uint8_t segment_count = 0;
 };

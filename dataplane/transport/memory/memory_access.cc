@@ -8,7 +8,7 @@ namespace paceline::transport {
 
 namespace {
 
-// Below, a copy costs no more than to find the bytes a second time.
+// Below this size, a copy costs no more than finding the bytes a second time.
 constexpr std::uint32_t kLeastLent = 256;
 
 }  // namespace
@@ -61,7 +61,7 @@ MemoryResult store_payload(const Region& region, const MemoryCaller& caller, std
   if (!packet.has_bytes()) return MemoryResult::fault;
   switch (region.kind) {
     case RegionKind::plain:
-      // A lent payload may overlap its destination, if a program writes to itself.
+      // A lent payload may overlap its destination if a program writes to itself.
       std::memmove(region.memory + (address - region.base), packet.bytes(), bytes);
       return MemoryResult::done;
     case RegionKind::provided:
@@ -79,10 +79,11 @@ MemoryResult run_atomic(const Region& region, const MemoryCaller& caller, std::u
   if (region.kind == RegionKind::provided) {
     return region.provider->atomic(caller, address - region.base, operation, original);
   }
-  if (region.kind != RegionKind::plain) return MemoryResult::fault;  // elided: no value is there
+  if (region.kind != RegionKind::plain) return MemoryResult::fault;  // elided memory holds no value
   std::byte* const memory = region.memory + (address - region.base);
   if (reinterpret_cast<std::uintptr_t>(memory) % alignof(std::uint64_t) != 0) {
-    // The virtual address is aligned, the host's is not: no other engine can agree on it, either.
+    // The virtual address is aligned, the host's is not: no other engine can share this word
+    // anyway.
     std::memcpy(&original, memory, sizeof original);
     const std::uint64_t result = operation.result(original);
     std::memcpy(memory, &result, sizeof result);

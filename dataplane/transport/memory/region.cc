@@ -60,25 +60,26 @@ Region& RegionTable::slot(std::uint32_t& key) {
   }
   Region& region = data_[index];
   std::uint32_t generation = (region.key + 1) & 0xFF;
-  if (index == 0 && generation == 0) generation = 1;  // 0 is no key
+  if (index == 0 && generation == 0) generation = 1;  // 0 is not a valid key
   key = index << 8 | generation;
   return region;
 }
 
-// At most half of the places are taken, so that two draws do on average.
+// At most half of the places are taken, so that two draws suffice on average.
 Region& RegionTable::drawn_slot(std::uint32_t& key) {
   if (used_ != 0 && 2 * (used_ + 1) > size_) grow();
   for (;;) {
     key = static_cast<std::uint32_t>(sip_hash(*secret_, draws_++));
     Region& region = data_[place(key)];
-    // Not the one, either, that was here last.
+    // The key that this place had last is not used again either.
     if (key == 0 || region.kind != RegionKind::none || region.key == key) continue;
     ++used_;
     return region;
   }
 }
 
-// Keys that differ in the lower bits of their places differ in more of them, too.
+// Twice as many places need no new check for collisions: keys with different places before also
+// have different places now, which use more of the same bits.
 void RegionTable::grow() {
   const std::uint32_t size = size_ < 4 ? 4 : 2 * size_;
   std::vector<Region> larger(size);
@@ -136,7 +137,7 @@ std::uint32_t RegionTable::add_provided(std::uint64_t base, std::uint64_t length
   return fill(region);
 }
 
-// Only the key stays: the next one here is another.
+// Only the key stays, so that the next region here gets another one.
 void RegionTable::vacate(std::uint32_t index) {
   end_loans();
   const std::uint32_t kept = data_[index].key;
@@ -201,7 +202,7 @@ std::uint32_t RegionTable::add_window(WindowType type, std::uint32_t pd) {
   return key;
 }
 
-// Nothing can be reached by it any more; its key and its domain stay.
+// The window no longer gives access to anything; its key and its domain stay.
 void RegionTable::unbind(Region& region, std::uint32_t window) {
   end_loans();
   Window& w = windows_->windows.find(window)->second;

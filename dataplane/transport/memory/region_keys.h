@@ -1,6 +1,6 @@
-// Keys that nobody can foretell: a secret of 128 bits and a count, through SipHash-2-4 (Aumasson
-// and Bernstein, "SipHash: a fast short-input PRF", Indocrypt 2012). Tables with the same secret
-// draw the same keys in the same order.
+// Keys that nobody can predict: a secret of 128 bits and a count, through SipHash-2-4 (Aumasson and
+// Bernstein, "SipHash: a fast short-input PRF", Indocrypt 2012). Tables with the same secret draw
+// the same keys in the same order.
 #pragma once
 
 #include <array>

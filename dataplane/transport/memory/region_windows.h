@@ -1,6 +1,6 @@
-// Memory windows (vol. 1, 10.6.7): a key of its own for a part of a region, given and taken back in
-// the order of a send queue. A window has its place among the regions; here is what only windows
-// have, so that a table without them pays nothing.
+// Memory windows (vol. 1, 10.6.7): a key of its own for a part of a region, bound and unbound in
+// the order of a send queue. A window has its place among the regions. This file holds what only
+// windows have, so that a table without them pays nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace paceline::transport {
 
-// Memory of a region from `offset_` on.
+// The memory of a region from `offset_` on.
 class RegionPart final : public MemoryProvider {
  public:
   void set(MemoryProvider* whole, std::uint64_t offset) {
@@ -41,8 +41,8 @@ struct Window {
   RegionPart part;
 };
 
-// Both by the upper 24 bits of a key, which stay while the program changes the others. Binding and
-// revoking happen in turns and allocate nothing.
+// Both maps are by the upper 24 bits of a key, which stay the same while the program changes the
+// others. Binding and revoking happen in turns and allocate nothing.
 struct RegionWindows {
   std::map<std::uint32_t, Window> windows;
   std::map<std::uint32_t, std::uint32_t> bound;  // to each region that allows it: how many

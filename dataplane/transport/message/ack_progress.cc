@@ -7,7 +7,7 @@
 
 namespace paceline::transport {
 
-// `next` as in advance().
+// `next` as in SendWindow::advance().
 std::uint64_t AckProgress::progress(EngineCore& core, QueuePair& qp, Psn next) {
   RequesterState& r = qp.requester;
   const std::uint64_t acked = SendWindow::advance(core, qp, next);
@@ -25,7 +25,7 @@ std::uint64_t AckProgress::progress(EngineCore& core, QueuePair& qp, Psn next) {
     RequestOrder::check_drained(core, qp);
     core.actions.settle(qp);
   } else if (qp.active && r.position.request() == r.queue.tail() && !qp.response_ready) {
-    // What was about to be sent again had arrived after all: nothing may be left to send.
+    // Packets about to be sent again had arrived after all: nothing may be left to send.
     core.actions.stop(qp);
   }
   return acked;
@@ -47,7 +47,7 @@ void AckProgress::report_ack(EngineCore& core, QueuePair& qp, std::uint64_t acke
   if (context.place == ContextPlace::blocked) core.actions.released(qp.context);
 }
 
-// A round trip in which the host stood still says nothing of the network.
+// A round trip during which the host stood still says nothing about the network.
 std::uint32_t AckProgress::sample_rtt(EngineCore& core, Picos sent_at) {
   if (core.spans_stop(sent_at)) [[unlikely]] {
     ++core.stops.samples_dropped;
@@ -62,8 +62,9 @@ std::uint32_t AckProgress::sample_rtt(EngineCore& core, Picos sent_at) {
   return static_cast<std::uint32_t>((answered - sent_at).count / 1000);
 }
 
-// A NAK of what was not even sent: the far queue pair is no more (Responder::send_disconnect_nak).
-// Others send no such thing; by the book (vol. 1, 9.7.5.1.1) it would be dropped as a ghost.
+// A NAK of a packet that was never sent: the far queue pair is gone
+// (Responder::send_disconnect_nak). Others do not send such a NAK; the specification (vol. 1,
+// 9.7.5.1.1) drops it as a ghost.
 bool AckProgress::on_disconnect_nak(EngineCore& core, QueuePair& qp, wire::Aeth aeth,
                                     Psn expected) {
   const RequesterState& r = qp.requester;

@@ -10,8 +10,8 @@
 
 namespace paceline::transport {
 
-// The largest code that promises no more than there is. What is shared is promised to nobody. The
-// message in progress is not counted by the MSN yet, but has its receive request.
+// The largest code that promises no more than there is. A shared queue promises nothing to anybody.
+// The MSN does not count the message in progress yet, but the message has its receive request.
 wire::Aeth Answers::ack_of(const QueuePair& qp, std::uint32_t msn) {
   if (!qp.responder.tells_credits) [[likely]]
     return wire::Aeth::ack(msn);
@@ -24,7 +24,7 @@ wire::Aeth Answers::ack_of(const QueuePair& qp, std::uint32_t msn) {
 
 void Answers::acknowledge(EngineCore& core, QueuePair& qp, Psn psn, wire::Aeth aeth, bool becn) {
   ResponderState& r = qp.responder;
-  // Under selective repeat only what ends the connection must come after the READ responses.
+  // Under selective repeat, only an answer that ends the connection must follow the READ responses.
   const bool fatal = aeth.kind() == wire::AethKind::nak;
   if (qp.responder.selective && !(fatal && r.responses.any_due())) {
     PendingXack& xack = qp.selective->receive.xack;
@@ -84,10 +84,9 @@ void Answers::send_atomic_acknowledge(EngineCore& core, QueuePair& qp,
   send_answer(core, qp, packet);
 }
 
-// Answers go ahead of all data, in the class of control packets; but for a queue pair that has
-// answered READs. There, an answer that overtook the responses before it would tell the requester
-// that they are lost. Its answers take the way of its data: same class, same path, behind what was
-// sent before.
+// Answers go ahead of all data, in the class of control packets, unless the queue pair has answered
+// READs. Then an answer that overtook earlier responses would tell the requester that they are
+// lost. So its answers go with its data: same class, same path, behind what was sent before.
 void Answers::send_answer(EngineCore& core, QueuePair& qp, Packet* packet) {
   if (qp.responder.answers == AnswerWay::control) {
     core.queue_control(packet);
@@ -98,7 +97,7 @@ void Answers::send_answer(EngineCore& core, QueuePair& qp, Packet* packet) {
 
 void Answers::send_otherwise(EngineCore& core, QueuePair& qp, Packet* packet) {
   if (qp.responder.answers == AnswerWay::control_xrc) {
-    // The template is the peer's, and of RC.
+    // The template belongs to the peer, and is for RC.
     packet->header[packet->bth_offset] |= std::byte{wire::kXrcBits};
     core.queue_control(packet);
     return;
@@ -111,10 +110,10 @@ void Answers::send_otherwise(EngineCore& core, QueuePair& qp, Packet* packet) {
   core.actions.send_in_line(packet);
 }
 
-// Whether the newest request is a READ or an atomic. Its answers are its acknowledgement; no other
-// may name its sequence numbers (vol. 1, 9.7.5.1.2 coalesces acknowledgements, not responses).
-// Linux soft-RoCE as a requester takes a plain acknowledgement with the last of them for the end of
-// the request, whether its data has come or not.
+// Whether the newest request is a READ or an atomic. Its responses are its acknowledgement; no
+// other may name its sequence numbers (vol. 1, 9.7.5.1.2 coalesces acknowledgements, not
+// responses). Linux soft-RoCE as a requester takes a plain acknowledgement of the last of them for
+// the end of the request, even if its data has not come.
 bool Answers::answered_itself(const QueuePair& qp) {
   return qp.responder.responses.find(qp.responder.position.expected() - 1) != nullptr;
 }
@@ -127,7 +126,7 @@ void Answers::tell_gap(EngineCore& core, QueuePair& qp, bool becn) {
               wire::Aeth::nak(position.msn(), wire::NakCode::psn_sequence_error), becn);
 }
 
-// Receiver not ready. The packets already behind the one put off are no gap: they are dropped
+// Receiver not ready. Packets already behind the refused one are not a gap: they are dropped
 // without a NAK, until the expected one comes again.
 void Answers::not_ready(EngineCore& core, QueuePair& qp) {
   ReceivePosition& position = qp.responder.position;
@@ -137,8 +136,8 @@ void Answers::not_ready(EngineCore& core, QueuePair& qp) {
               wire::Aeth::rnr_nak(position.msn(), qp.config.min_rnr_timer), false);
 }
 
-// A request that can never succeed: answer once, then the queue pair is in error (9.9.2). Requests
-// before it are answered first.
+// A request that can never succeed is answered once; then the queue pair is in error (9.9.2).
+// Earlier requests are answered first.
 void Answers::refuse(EngineCore& core, QueuePair& qp, wire::NakCode code) {
   ResponderState& r = qp.responder;
   ++core.counters.error_naks_sent;
@@ -160,8 +159,8 @@ RequestOutcome Answers::refuse_packet(EngineCore& core, QueuePair& qp, wire::Nak
   return RequestOutcome::done;
 }
 
-// Responses asked for again whose request is not kept any more. At once when one is forgotten: what
-// is to be sent next may be asked for in the midst of anything.
+// Drops responses that were asked for again but whose request is no longer kept. This happens as
+// soon as a request is forgotten: the next packet may be asked for at any moment.
 void Answers::drop_stale_repairs(EngineCore& core, QueuePair& qp) {
   if (!qp.responder.selective) return;
   FixedRing<ResponseAsk>& repairs = qp.selective->receive.repairs;
@@ -178,7 +177,7 @@ void Answers::update_response_ready(EngineCore& core, QueuePair& qp) {
   qp.response_ready = (r.responses.any_due() || repairs) && !r.response_waits;
 }
 
-// All that may be answered now; settles whether a READ response is the next thing to be sent.
+// Gives all answers that may go now, and settles whether a READ response is sent next.
 void Answers::give_due(EngineCore& core, QueuePair& qp) {
   ResponderState& r = qp.responder;
   while (r.responses.any_due() && r.responses.serving().atomic) {
@@ -188,12 +187,12 @@ void Answers::give_due(EngineCore& core, QueuePair& qp) {
   update_response_ready(core, qp);
   if (r.responses.any_due() || !r.answer.due()) return;
   const PendingAnswer::Answer answer = r.answer.take();
-  // A NAK is outdated if what it asked for has come since.
+  // A NAK is outdated if the packet that it asked for has come since.
   const Psn expected = r.position.expected();
   const bool outdated = (r.halts & responder_halt::error_pending) == 0 && !answer.aeth.is_ack() &&
                         answer.psn != expected;
   if (outdated) {
-    // What is not due any more has just been answered.
+    // The response just sent has answered what is no longer due.
     if (!answered_itself(qp))
       send_acknowledge(core, qp, expected - 1, ack_of(qp, r.position.msn()), answer.becn);
   } else {
@@ -204,7 +203,7 @@ void Answers::give_due(EngineCore& core, QueuePair& qp) {
   }
 }
 
-// Responses that will not be sent after all.
+// Gives back the bytes of responses that will not be sent after all.
 void Answers::take_back(EngineCore& core, QueuePair& qp, std::uint64_t bytes) {
   qp.responder.backlog_bytes -= bytes;
   core.contexts[qp.context].backlog_bytes -= bytes;
@@ -222,7 +221,7 @@ void Answers::send_xack(EngineCore& core, QueuePair& qp, Psn expected, wire::Aet
   if (packet == nullptr) return;  // as if lost: the sender asks again
   wire::Xack xack = s.xack.take(core.now, core.peers[qp.peer].telemetry);
   xack.aeth = aeth;
-  // The bits around the packet that triggered it, if they are beyond the first ones.
+  // The bits around the packet that triggered it, if they do not fit into the first ones.
   const Psn first = expected + 1;
   const std::int32_t beyond = distance(xack.trigger, first) - static_cast<int>(wire::kXackBits) + 1;
   if (beyond > 0) xack.bitmap_offset = static_cast<std::uint16_t>(beyond);

@@ -7,7 +7,8 @@ namespace paceline::transport {
 
 namespace {
 
-// A packet of a WRITE that is followed by others of it, each for itself (docs/wire-protocol.md).
+// A packet of a WRITE that more packets of that WRITE follow; each says where it goes
+// (docs/wire-protocol.md).
 bool goes_on(const wire::ParsedPacket& parsed) {
   return parsed.solicited && parsed.properties.operation == wire::Operation::write &&
          parsed.properties.position == wire::Position::only && !parsed.properties.has_immediate();
@@ -24,7 +25,7 @@ const Region* MessagePlacer::writable(EngineCore& core, const QueuePair& qp,
   return granted ? region : nullptr;
 }
 
-// Unless done, nothing has changed.
+// If the result is not `done`, nothing has changed.
 MessagePlacer::Begin MessagePlacer::begin(EngineCore& core, QueuePair& qp,
                                           const wire::ParsedPacket& parsed) {
   ResponderState& r = qp.responder;
@@ -39,8 +40,8 @@ MessagePlacer::Begin MessagePlacer::begin(EngineCore& core, QueuePair& qp,
   return Begin::done;
 }
 
-// The receive request for the message in progress; one that a message dropped on the way had taken
-// serves the next.
+// Takes the receive request for the message in progress. A request that a dropped message had taken
+// serves the next message.
 bool MessagePlacer::take_receive(QueuePair& qp) {
   ResponderState& r = qp.responder;
   if (r.receive_taken) return true;
@@ -92,7 +93,7 @@ void MessagePlacer::finish(EngineCore& core, QueuePair& qp, const wire::ParsedPa
   if (qp.responder.selective) [[unlikely]] {
     SelectiveReceive& s = qp.selective->receive;
     if (goes_on(parsed)) {
-      s.continued_bytes += r.message.received();  // the message goes on in the next packet
+      s.continued_bytes += r.message.received();  // the message continues in the next packet
       return;
     }
     earlier_bytes = s.continued_bytes;

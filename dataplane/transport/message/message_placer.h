@@ -14,10 +14,10 @@ class MessagePlacer {
  public:
   enum class Begin : std::uint8_t { done, not_ready, no_access };
 
-  // The first packet of a message: its receive request, or the region that it writes. Unless done,
-  // nothing has changed.
+  // The first packet of a message: takes its receive request, or finds the region that it writes.
+  // If the result is not `done`, nothing has changed.
   static Begin begin(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
-  // Copies the payload, if any, to where it belongs. Pending: the packet comes again as a whole.
+  // Copies the payload, if any, to its destination. Pending: the packet comes again as a whole.
   static MemoryResult place(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
                             const Packet& packet);
   // The packet is taken: its payload is placed, or it has none.
@@ -28,7 +28,7 @@ class MessagePlacer {
   }
   // The last packet of a message has been placed: MSN, and the completion if one is due.
   static void finish(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
-  // The region that a WRITE goes to; nullptr when its peer may not.
+  // The region that a WRITE goes to; nullptr if its peer may not write there.
   static const Region* writable(EngineCore& core, const QueuePair& qp, const wire::Reth& reth);
   // Takes the next receive request, unless the message has one. False: there is none.
   static bool take_receive(QueuePair& qp);

@@ -13,7 +13,7 @@ std::uint8_t class_of(const wire::ParsedPacket& parsed) {
 
 }  // namespace
 
-// The sender is known by the packet alone: it may be nobody that we ever send to.
+// Only the packet tells who its sender is; we may never send anything to that host.
 void NotificationPoint::on_marked_datagram(EngineCore& core, QueuePair& qp,
                                            const wire::ParsedPacket& parsed, const Packet& packet) {
   ++core.counters.rx_ce_packets;

@@ -13,7 +13,7 @@ class NotificationPoint {
  public:
   // CE-marked data has arrived, requests or READ responses: tells their sender.
   static void on_marked(EngineCore& core, QueuePair& qp);
-  // The same of a datagram. Its sender is known by the packet alone.
+  // The same for a datagram. Only the packet tells who its sender is.
   static void on_marked_datagram(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
                                  const Packet& packet);
 };

@@ -61,14 +61,14 @@ Opcode PacketBuilder::opcode_of(WorkOpcode work, bool first, bool last) {
   return has_immediate(work) ? Opcode::rc_send_last_imm : Opcode::rc_send_last;
 }
 
-// Of the request at (or about to be put at) `position`.
+// The segments of the request that is, or is about to be put, at `position`.
 std::span<const Segment> PacketBuilder::segments_of(const QueuePair& qp, std::uint32_t position) {
   const RequesterState& r = qp.requester;
   const std::size_t place = position & (r.queue.capacity() - 1);
   return {&r.segments[place * qp.config.max_send_segments], qp.config.max_send_segments};
 }
 
-// False when the source answers later, or not at all (the queue pair has failed then).
+// False when the source answers later, or never (the queue pair has then failed).
 bool PacketBuilder::fill_payload(EngineCore& core, QueuePair& qp, Packet& packet,
                                  std::uint32_t position, std::uint64_t offset,
                                  std::uint32_t bytes) {
@@ -82,11 +82,11 @@ bool PacketBuilder::fill_payload(EngineCore& core, QueuePair& qp, Packet& packet
     return fill_gathered(core, qp, packet, position, offset, bytes);
   }
   const Region* region = core.regions.find(request.local_key);
-  MemoryResult result = MemoryResult::fault;  // deregistered under way
+  MemoryResult result = MemoryResult::fault;  // deregistered meanwhile
   if (region != nullptr && region->grants(qp.config.pd, access::local_read, address, bytes)) {
     if (core.info.lends_payload && !qp.unreliable) {
-      // What is sent twice may be on its way when the request is completed: by then all copies of
-      // it have their bytes. So what is lent is what the acknowledgement is for.
+      // A packet that is sent twice may still be in flight when its request completes, so it has a
+      // copy of its bytes: only what the acknowledgement is for may be lent.
       if (r.repair || r.position.next() != r.position.end()) {
         core.pool.end_loans();
       } else if (lend_payload(*region, address, bytes, core.pool, packet)) {
@@ -154,8 +154,8 @@ void PacketBuilder::build_data(EngineCore& core, QueuePair& qp, Packet& packet,
   fields.psn = psn;
   fields.payload_bytes = payload;
   fields.ack_request = ack_request;
-  // Nobody hears of the end of a plain WRITE (vol. 1, 9.2.3). What is more, to a peer that has
-  // turned to selective repeat before this end its bit would say that the message goes on.
+  // Nobody is notified of the end of a plain WRITE (vol. 1, 9.2.3). Moreover, a peer that has
+  // turned to selective repeat before this end would read the bit as "the message continues".
   fields.solicited = last && request.solicited && takes_receive(request.opcode);
   wire::Reth reth;
   if (split) [[unlikely]] {
@@ -181,7 +181,7 @@ void PacketBuilder::build_data(EngineCore& core, QueuePair& qp, Packet& packet,
   core.finish_packet(qp, packet, payload);
 }
 
-// Switches shall say what they are like, if that comes back and somebody listens.
+// Switches are to stamp the packet, if the records come back and the algorithm wants them.
 void PacketBuilder::want_telemetry(EngineCore& core, const QueuePair& qp, Packet& packet) {
   if ((core.contexts[qp.context].wants & cc::kWantsTelemetry) == 0) return;
   if (qp.peer == kNoIndex || !core.peers[qp.peer].telemetry) return;

@@ -11,7 +11,8 @@ std::uint8_t PacketClass::of_next(const EngineCore& core, const QueuePair& qp,
   const RequesterState& r = qp.requester;
   if (r.repair) return qp.sent_class;
   const SendEntry& entry = r.queue.at(r.position.request());
-  // READs and atomics are asked for in a packet without payload: as short as any message.
+  // READs and atomics are requested in a packet without payload: they count as short as any
+  // message.
   const std::uint64_t bytes = entry.has_response ? 0 : entry.request.length;
   const std::uint64_t offset = entry.has_response ? 0 : std::uint64_t{r.position.packet()} * qp.mtu;
   std::uint8_t wanted = cc::packet_class(context.algorithm, context.state.data(),
@@ -25,7 +26,7 @@ void PacketClass::put(QueuePair& qp, Packet& packet, std::uint8_t traffic_class)
   qp.sent_class = traffic_class;
   if (packet.traffic_class == traffic_class) return;
   packet.traffic_class = traffic_class;
-  // The ICRC, if it is there already, does not cover it.
+  // An ICRC that is already there does not cover this field.
   wire::patch_dscp(packet.header_view(), wire::kDefaultDscpMap.dscp(traffic_class));
 }
 

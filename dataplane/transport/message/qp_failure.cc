@@ -23,7 +23,7 @@ void QpFailure::drop_datagrams(EngineCore& core, QueuePair& qp) {
 }
 
 void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
-  core.pool.end_loans();  // the memory is its owner's again
+  core.pool.end_loans();  // the memory belongs to its owner again
   RequesterState& r = qp.requester;
   if (qp.config.type == QpType::ud) {
     drop_datagrams(core, qp);
@@ -32,7 +32,7 @@ void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
   ResponderState& responder = qp.responder;
   CongestionContext& context = core.contexts[qp.context];
   const bool had_work = qp.active || r.backlog_bytes + responder.backlog_bytes != 0;
-  qp.counters.tx_bytes += sent_of_queued(qp);  // none of it will be counted when it is over
+  qp.counters.tx_bytes += sent_of_queued(qp);  // these requests will not be counted at their end
   context.inflight_bytes -= r.inflight_bytes;
   context.backlog_bytes -= r.backlog_bytes + responder.backlog_bytes;
   r.inflight_bytes = 0;
@@ -52,7 +52,7 @@ void QpFailure::drop_work(EngineCore& core, QueuePair& qp) {
   responder.answer.drop();
   qp.response_ready = false;
   core.actions.dropped(qp);
-  // An algorithm that asks the peer for a rate must hear that there is no need any more.
+  // An algorithm that asks the peer for a rate must be told that it no longer needs one.
   if (had_work) core.actions.idle(qp.context);
 }
 
@@ -91,7 +91,7 @@ void QpFailure::fail(EngineCore& core, QueuePair& qp, CompletionStatus status, P
     completion.srq_number = qp.responder.srq_number;
     core.complete(qp.config.receive_cq, completion);
   }
-  // What others share is left to them.
+  // A shared queue keeps its requests for the others.
   if (ReceiveQueue* receives = qp.config.receive_queue; receives != nullptr) {
     ReceiveRequest request;
     while (!receives->shared() && receives->take(request, qp.responder.receive_segments.data())) {
@@ -119,8 +119,8 @@ void QpFailure::fail_receive(EngineCore& core, QueuePair& qp, CompletionStatus s
   core.complete(qp.config.receive_cq, completion);
 }
 
-// A request failed for a local reason. Under a reliable service this is the end of the connection,
-// under an unreliable one of the send queue only, and SQE until it is led back (10.3.1.6).
+// A request failed for a local reason. Under a reliable service the connection ends. Under an
+// unreliable one only the send queue fails, until it is led back from SQE (10.3.1.6).
 void QpFailure::fail_sends(EngineCore& core, QueuePair& qp, CompletionStatus status) {
   if (!qp.unreliable) {
     fail(core, qp, status, qp.requester.position.next());

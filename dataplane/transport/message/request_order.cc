@@ -15,11 +15,11 @@ std::int32_t ahead(std::uint32_t a, std::uint32_t b) {
 
 }  // namespace
 
-// How many messages beyond the limit the request is; not positive: within.
+// How many messages beyond the limit the request is; zero or less: within it.
 std::int32_t RequestOrder::sends_beyond_credits(const RequesterState& r, const SendEntry& entry) {
   if (!takes_receive(entry.request.opcode)) return 0;
-  // A limit may come late, in an answer that others overtook: what is complete since had its
-  // receive request. Without that the first message that is not would wait for ever.
+  // A limit may come late, in an answer that others overtook. Requests completed since had their
+  // receive request. Without this, the first incomplete message would wait for ever.
   const std::int32_t first = ahead(entry.ssn, r.queue.front().ssn) + 1;
   return std::min(ahead(entry.ssn, r.credit_limit), first);
 }
@@ -37,17 +37,17 @@ void RequestOrder::update_credits(EngineCore& core, QueuePair& qp, wire::Aeth ae
       r.credit_limit = limit;
       ++r.ordering_constraints;
     } else if (ahead(limit, r.credit_limit) > 0) {
-      r.credit_limit = limit;  // an older answer may come later, and say less
+      r.credit_limit = limit;  // an older answer may come later, with a lower limit
     }
   }
   check(qp);
   core.actions.settle(qp);
 }
 
-// Whether the request at the cursor may go on: the initiator depth (9.7.2.6), the fence, a send
-// queue that is being drained and begins nothing, and the peer's credits (9.7.7.2: of the first
-// message beyond them, one packet may go; but a WRITE takes its receive request with the last
-// packet only, so no answer to an earlier one can bring the credit: all of it may go).
+// Whether the request at the cursor may proceed. It may be held up by the initiator depth
+// (9.7.2.6), the fence, a send queue that is being drained, and the peer's credits. Of the first
+// message beyond the credits, one packet may go (9.7.7.2). A WRITE takes its receive request only
+// with its last packet, so no answer to an earlier packet can bring the credit: all of it may go.
 void RequestOrder::check(QueuePair& qp) {
   RequesterState& r = qp.requester;
   r.stops &= static_cast<std::uint8_t>(~requester_stop::order);
@@ -63,7 +63,7 @@ void RequestOrder::check(QueuePair& qp) {
   }
 }
 
-// SQD is reached when nothing that was begun is left (vol. 1, 10.3.1.5).
+// SQD is reached when every request that was begun is complete (vol. 1, 10.3.1.5).
 void RequestOrder::check_drained(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
   if ((!r.drain.waits() && !r.turning) || r.position.oldest() != r.position.end() ||

@@ -40,8 +40,8 @@ void RequesterTimer::charge_limit(EngineCore& core, QueuePair& qp, std::uint32_t
   set(core, qp, r.blocked_until);
 }
 
-// How long nothing may be heard before the oldest packet is sent again; and how long an answer that
-// was asked for may take.
+// How long silence may last before the oldest packet is sent again, and how long a requested answer
+// may take.
 Picos RequesterTimer::probe_after(EngineCore& core, const QueuePair& qp) {
   const SelectiveSend& s = qp.selective->send;
   const std::uint32_t round_trip =
@@ -57,7 +57,7 @@ void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
   r.timeout_at = kNever;
   if (r.position.oldest() == r.position.end()) return;
   if (r.blocked_until > core.now) set(core, qp, r.blocked_until);
-  // Probes while they may help, each after twice the time of the one before; then the timer.
+  // Probe while probes may help, each after twice the time of the one before; then use the timer.
   const Picos timeout = qp.config.retransmit_timeout;
   const bool no_timeout = timeout >= kNoTimeout;
   const unsigned doubled = std::min<unsigned>(s.probes, 10);
@@ -67,7 +67,7 @@ void RequesterTimer::arm_selective(EngineCore& core, QueuePair& qp) {
   }
   r.timeout_at = later(at, core.awake() + Picos{1});
   if (s.window.missing() != 0 && s.response_at == kNever && s.probes < kProbes) {
-    s.response_at = core.now + probe_after(core, qp);  // somebody is there again
+    s.response_at = core.now + probe_after(core, qp);  // the peer answers again
   }
   const Picos timer = core.awake_to_time(r.timeout_at);
   set(core, qp, earlier(earlier(timer, s.reorder_at), s.response_at));

@@ -14,8 +14,8 @@ MemoryCaller caller_of(const SegmentAccess& access, std::uint32_t done) {
   return {access.qp_number, access.responder, static_cast<std::uint32_t>(access.offset) + done};
 }
 
-// Calls piece(region, address, bytes, done) for the pieces of the range, in order, until one is not
-// done; `done` counts the bytes before the piece.
+// Calls piece(region, address, bytes, done) for the pieces of the range, in order, until one does
+// not return `done`; the argument `done` counts the bytes before the piece.
 template <class Piece>
 MemoryResult for_each_piece(const SegmentAccess& a, Piece&& piece) {
   std::uint64_t skip = a.offset;

@@ -1,5 +1,5 @@
-// Payload between packets and lists of segments (vol. 1, 10.8.3.2). Work requests with a single
-// segment, the common case, go by memory_access.h alone.
+// Moves payload between packets and lists of segments (vol. 1, 10.8.3.2). Work requests with a
+// single segment, the common case, use memory_access.h alone.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace paceline::transport {
 
-// Whose access it is, and to which bytes of the list: [offset, offset + bytes).
+// An access to the bytes [offset, offset + bytes) of a list, and the rights behind it.
 struct SegmentAccess {
   const RegionTable& regions;
   std::span<const Segment> segments;
@@ -24,17 +24,17 @@ struct SegmentAccess {
   std::uint32_t bytes = 0;
 };
 
-// As load_payload. Elided segments give an elided payload, if all of these bytes are elided.
+// As load_payload. Elided segments give an elided payload, if all bytes of the access are elided.
 MemoryResult gather_payload(const SegmentAccess& access, std::uint64_t place, Packet& packet);
 
 // As store_payload.
 MemoryResult scatter_payload(const SegmentAccess& access, std::uint64_t place, const Packet& packet,
                              bool& mismatch);
 
-// access.bytes == data.size().
+// Requires access.bytes == data.size().
 MemoryResult scatter_bytes(const SegmentAccess& access, std::span<const std::byte> data);
 
-// The whole list is within regions that grant it.
+// Whether the whole list lies within regions that grant the access.
 bool segments_granted(const RegionTable& regions, std::span<const Segment> segments,
                       std::uint32_t pd, std::uint8_t needed);
 

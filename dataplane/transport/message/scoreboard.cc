@@ -8,8 +8,8 @@ namespace paceline::transport {
 
 namespace {
 
-// Whether the algorithm hears of a loss on the path. A path that has failed tells nothing of
-// congestion, but grants of the receiver are lost with what went by it.
+// Whether the algorithm is told of a loss on the path. A path that has failed tells nothing about
+// congestion, but the receiver's grants for the packets on it are lost.
 bool tells_of_loss(const EngineCore& core, const QueuePair& qp, std::uint16_t port) {
   const CongestionContext& context = core.contexts[qp.context];
   return !qp.selective->paths.failed(port) || (context.proactive && !context.on_fallback);
@@ -17,7 +17,7 @@ bool tells_of_loss(const EngineCore& core, const QueuePair& qp, std::uint16_t po
 
 }  // namespace
 
-// Of the queued request that `psn` belongs to; tail() when there is none.
+// The position of the queued request that `psn` belongs to; tail() when there is none.
 std::uint32_t Scoreboard::position_of(const QueuePair& qp, Psn psn) {
   const SendQueue& queue = qp.requester.queue;
   for (std::uint32_t p = queue.head(); p != queue.tail(); ++p) {
@@ -67,8 +67,9 @@ void Scoreboard::note_sent(EngineCore& core, QueuePair& qp, Psn psn, std::uint32
   }
 }
 
-// As many sequence numbers as are kept: the next packet waits for the oldest. A READ takes as many
-// as it has responses, and asks for an eighth of the window, or for its rest, at the least.
+// The window is full when as many sequence numbers are in use as are kept: the next packet waits
+// for the oldest. A READ takes as many as it has responses, and asks for at least an eighth of the
+// window, or for its own rest.
 void Scoreboard::update_window(QueuePair& qp) {
   RequesterState& r = qp.requester;
   const std::int32_t window = qp.selective->send.window.size();
@@ -84,15 +85,16 @@ void Scoreboard::update_window(QueuePair& qp) {
                                            : r.stops & ~requester_stop::window);
 }
 
-// Whether there is something to repair; what is done needs none. Holds after every change of what
-// is lost, asked for or done: the scheduler may ask for the length of the next packet at any time.
+// Whether there is something to repair; a queue pair that is done needs no repair. This must hold
+// after every change of what is lost, asked for or done: the scheduler may ask for the length of
+// the next packet at any time.
 void Scoreboard::update_repair(QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   s.asks.drop_before(qp.requester.position.oldest());
   qp.requester.repair = s.window.lost() != 0 || !s.asks.empty();
 }
 
-// For tests: counted packet by packet.
+// For tests: counts packet by packet.
 bool Scoreboard::repair_adds_up(const QueuePair& qp) {
   const RequesterState& r = qp.requester;
   if (!r.selective) return !r.repair;
@@ -100,7 +102,7 @@ bool Scoreboard::repair_adds_up(const QueuePair& qp) {
   return s.window.adds_up() && r.repair == (s.window.lost() != 0 || !s.asks.empty());
 }
 
-// The packet has arrived. Returns its bytes on the wire when that is news.
+// The packet has arrived. Returns its bytes on the wire if this was not known.
 std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, Psn psn) {
   SelectiveSend& s = qp.selective->send;
   const SentPacket& sent = s.window.at(psn);
@@ -108,8 +110,8 @@ std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, Psn ps
   if (was == PacketFate::settled) return 0;
   if (was == PacketFate::flying) {
     core.take_inflight(qp, sent.wire_bytes);
-    // Of one that was sent twice, and is acknowledged sooner than a round trip after the second
-    // time, the first has arrived.
+    // A packet was sent twice: if its acknowledgement comes sooner than a round trip after the
+    // second sending, the first copy has arrived.
     const Picos least = picos_from_nanos(s.round_trip.least_ns());
     const bool known = !sent.has(sent_flag::again) || core.now - sent.sent_at >= least;
     if (known) {
@@ -126,7 +128,8 @@ std::uint32_t Scoreboard::mark_delivered(EngineCore& core, QueuePair& qp, Psn ps
   return sent.wire_bytes;
 }
 
-// The peer has taken in everything before `expected`. Returns the bytes on the wire that are news.
+// The peer has taken in everything before `expected`. Returns the bytes on the wire that are newly
+// acknowledged.
 std::uint64_t Scoreboard::acknowledge_before(EngineCore& core, QueuePair& qp, Psn expected) {
   std::uint64_t acked = 0;
   qp.selective->send.window.accept_before(qp.requester.position.oldest(), expected,
@@ -163,8 +166,8 @@ std::uint64_t Scoreboard::lose_flying(EngineCore& core, QueuePair& qp, Psn from)
   return lost;
 }
 
-// Marks what must have been lost; returns its bytes on the wire, as far as the algorithm hears of
-// them.
+// Marks packets that must have been lost. Returns their bytes on the wire, as far as the algorithm
+// is told of them.
 std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   const Psn oldest = qp.requester.position.oldest();
@@ -176,8 +179,8 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   const Psn end = s.window.within(oldest, s.window.highest());
   s.window.each_flying(oldest, end, [&](Psn psn, const SentPacket& sent) {
     if (sent.sent_at >= s.newest_sent) return;
-    // What tells of its arrival may have come while the host stood still, and be the next to be
-    // read.
+    // The packet that reports the arrival may have come while the host stood still, and be read
+    // next.
     const Picos from = core.spans_stop(sent.sent_at) ? core.stops.until : sent.sent_at;
     const Picos due = from + round_trip + wait;
     const Picos newest =
@@ -192,8 +195,8 @@ std::uint64_t Scoreboard::find_lost(EngineCore& core, QueuePair& qp) {
   return lost;
 }
 
-// Bytes on the wire of the packet that an XACK says came trimmed by `port`, now lost; 0: it is
-// known otherwise, or has been sent again since, by another path.
+// An XACK says that the packet came trimmed, by `port`. Returns the bytes on the wire that are now
+// lost. 0: this was known, or the packet has been sent again since, by another path.
 std::uint64_t Scoreboard::take_trim(EngineCore& core, QueuePair& qp, Psn psn, std::uint16_t port) {
   const SentWindow& window = qp.selective->send.window;
   if (!window.keeps(qp.requester.position, psn)) return 0;

@@ -38,7 +38,7 @@ SendEntry* SendWindow::unanswered_before(QueuePair& qp, Psn end) {
 std::uint64_t SendWindow::advance(EngineCore& core, QueuePair& qp, Psn next) {
   RequesterState& r = qp.requester;
   if (before(r.position.next(), next)) {
-    // We had gone back, but the packets had arrived: no need to send them again.
+    // We had gone back, but the packets had arrived: they need not be sent again.
     const Span skipped = span_between(core, qp, r.position.request(), r.position.next(), next);
     core.take_backlog(qp, skipped.payload);
     const Span flown =
@@ -118,7 +118,7 @@ SendWindow::Span SendWindow::span_of(EngineCore& core, const QueuePair& qp, cons
   if (from >= to) return {};
   Span span;
   if (entry.has_response) {
-    // One packet stands for all sequence numbers: it is in flight until the last is answered.
+    // One packet stands for all sequence numbers: it is in flight until the last one is answered.
     if (to == entry.packets) span.wire = request_wire_of(core, qp, entry);
     return span;
   }

@@ -1,5 +1,5 @@
 // The send queue as a sequence of packets: what lies between two sequence numbers, what is
-// acknowledged, what is complete, and going back to the oldest unacknowledged packet (go-back-N).
+// acknowledged and complete, and going back to the oldest unacknowledged packet (go-back-N).
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@ namespace paceline::transport {
 
 class SendWindow {
  public:
-  // Of a run of packets.
+  // Bytes of a run of packets.
   struct Span {
     std::uint64_t payload = 0;
     std::uint64_t wire = 0;
   };
 
-  // Payload of packet `packet` of a request.
+  // The payload bytes of packet `packet` of a request.
   static std::uint32_t payload_of(const QueuePair& qp, const SendEntry& entry,
                                   std::uint32_t packet);
-  // That packet on the wire.
+  // The wire bytes of that packet.
   static std::uint32_t wire_of(const EngineCore& core, const QueuePair& qp, const SendEntry& entry,
                                std::uint32_t packet);
-  // The request packet of a READ or atomic on the wire.
+  // The wire bytes of the request packet of a READ or atomic.
   static std::uint32_t request_wire_of(const EngineCore& core, const QueuePair& qp,
                                        const SendEntry& entry);
-  // Everything before `next` is acknowledged. Returns the wire bytes newly acknowledged.
+  // Everything before `next` is acknowledged. Returns the newly acknowledged wire bytes.
   static std::uint64_t advance(EngineCore& core, QueuePair& qp, Psn next);
   // Completes the requests that end before `next`.
   static void complete_before(EngineCore& core, QueuePair& qp, Psn next);
-  // Sends again from una_psn. Returns the wire bytes given up.
+  // Goes back to una_psn to send again from there. Returns the wire bytes given up.
   static std::uint64_t rewind(EngineCore& core, QueuePair& qp);
   // The oldest READ or atomic that an acknowledgement up to `end` skips; nullptr: none.
   static SendEntry* unanswered_before(QueuePair& qp, Psn end);

@@ -41,7 +41,8 @@ namespace requester_stop {
 inline constexpr std::uint8_t memory = 1U << 0;  // a source region answers later
 inline constexpr std::uint8_t order = 1U << 1;   // depth of READs and atomics, fence, SQD
 inline constexpr std::uint8_t target = 1U << 2;  // UD: the next datagram goes to another context
-inline constexpr std::uint8_t window = 1U << 3;  // selective repeat: as many packets as are kept
+// Selective repeat: all places for packets are in use.
+inline constexpr std::uint8_t window = 1U << 3;
 }  // namespace requester_stop
 
 namespace responder_halt {
@@ -79,13 +80,13 @@ struct alignas(64) RequesterState {
         segments(config.max_send_segments > 1 ? queue.capacity() * config.max_send_segments : 0),
         inline_bytes(queue.capacity() * std::size_t{config.max_inline}) {}
 
-  // Of the newest request, a list's sum.
+  // The bytes of the newest request, summed over its segment list.
   std::uint64_t posted_length() const { return queue.at(queue.tail() - 1).request.length; }
 
-  // A packet that goes out, and an acknowledgement that comes in, touch two cache lines of this...
+  // A packet that goes out and an acknowledgement that comes in touch the next two cache lines.
   SendQueue queue;
   SendPosition position;
-  std::uint32_t ordering_constraints = 0;  // queued requests that are answered, or fenced; one more
+  std::uint32_t ordering_constraints = 0;  // queued requests with responses or a fence; one more
                                            // in SQD, one more while credits are limited
   std::uint64_t inflight_bytes = 0;  // wire bytes from the oldest unacknowledged packet to the next
   std::uint64_t backlog_bytes = 0;   // payload bytes posted and not yet sent
@@ -101,17 +102,17 @@ struct alignas(64) RequesterState {
   [[no_unique_address]] RoundTripProbe probe;
   bool gap_known = false;           // the oldest missing response was asked for again
   bool selective = false;           // losses are repaired one by one: QueuePair::selective
-  bool repair : 1 = false;          // of those, something is to be sent again
+  bool repair : 1 = false;          // some of these are to be sent again
   bool credit_limited : 1 = false;  // credit_limit is in force
-  bool response_waits : 1 = false;  // memory for a response answers later
+  bool response_waits : 1 = false;  // the memory for a response answers later
   bool rate_limited : 1 = false;    // rate_limit is in force
   bool peer_selective : 1 = false;  // the peer's responder is known to answer by XACK
-  // ... since requests are under way under go-back-N: none begins before they are complete, and
-  // then losses are repaired one by one.
+  // The same, learned while requests are in flight under go-back-N: no request begins before they
+  // are complete, and then losses are repaired one by one.
   bool turning : 1 = false;
   PacketFifo parked;  // responses that arrived while response_waits
 
-  // ... and nothing from here on.
+  // The two cache lines end here.
   Psn tail_psn;  // first PSN of the next request to be posted
   std::uint32_t parked_packets = 0;
   std::uint32_t ssn = 0;           // of the newest request
@@ -125,8 +126,8 @@ struct alignas(64) RequesterState {
 static_assert(offsetof(RequesterState, blocked_until) == 64);
 static_assert(offsetof(RequesterState, tail_psn) == 128);
 
-// How a responder's answers go: as control packets, of RC or of XRC, or the way of its data (see
-// Answers::send_answer).
+// How a responder's answers are sent: as control packets, of RC or of XRC, or together with its
+// data (see Answers::send_answer).
 enum class AnswerWay : std::uint8_t { control, control_xrc, data };
 
 struct alignas(64) ResponderState {
@@ -142,12 +143,13 @@ struct alignas(64) ResponderState {
     return queue != nullptr && queue->max_segments() > 1 ? queue->max_segments() : 0;
   }
 
-  // A WRITE packet in sequence and its ACK touch one cache line of this; a SEND, the next as well.
+  // A WRITE packet in sequence and its ACK touch one cache line of this struct; a SEND also the
+  // next.
   [[no_unique_address]] ReceivePosition position;  // the padding at its end holds what comes next
   bool receive_taken = false;
   std::uint8_t halts = 0;       // of responder_halt
   bool tells_credits = false;   // ACKs say how many receive requests there are
-  bool response_waits = false;  // memory that a READ reads answers later
+  bool response_waits = false;  // the memory that a READ reads answers later
   bool selective = false;       // QueuePair::selective is there
   AnswerWay answers;
   IncomingMessage message;
@@ -162,12 +164,12 @@ struct alignas(64) ResponderState {
   std::uint32_t srq_number = 0;  // XRC target: QpConfig::receive_queue is this one; 0: none
   std::vector<Segment> receive_segments;  // of `receive`
 };
-// The count of responses due begins ResponseQueue.
+// ResponseQueue begins with the count of responses due.
 static_assert(offsetof(ResponderState, responses) < 64);
 
-// In virtual time hosts take turns packet by packet, and a host with many queue pairs has another
-// one with each packet: the common cases touch few cache lines. The first here is for all of them;
-// the template's first, the requester's first two, the responder's first.
+// In virtual time, hosts take turns packet by packet, and on a host with many queue pairs each
+// packet is for another one: the common cases must touch few cache lines. The first line here
+// serves all of them; then the template's first, the requester's first two, the responder's first.
 struct alignas(64) QueuePair {
   QueuePair(std::uint32_t number_, const QpConfig& config_)
       : number(number_),
@@ -197,7 +199,7 @@ struct alignas(64) QueuePair {
   bool established = false;     // a packet of the peer has come
   bool response_ready = false;  // a READ response may go out now
   std::uint8_t sent_class = 0;  // of its newest packet as a requester
-  wire::Service requests;       // of the packets that it takes; UD takes none by these
+  wire::Service requests;       // of the packets that it accepts; UD does not use it
   wire::Service responses;
   std::uint32_t remote_number = 0;
   std::uint32_t peer = kNoIndex;         // engine's peer table
@@ -214,13 +216,13 @@ struct alignas(64) QueuePair {
   RequesterState requester;
   ResponderState responder;
   std::unique_ptr<SelectiveState> selective;  // the peer speaks XACK
-  // Bytes of messages count when these are over; figures_of() (queue_pair_figures.h) adds those
-  // that are under way.
+  // Bytes of a message are counted at its end; figures_of() (queue_pair_figures.h) adds those of
+  // messages in progress.
   telemetry::QueuePairCounters counters{};
 };
 static_assert(offsetof(QueuePair, config) + offsetof(QpConfig, min_rnr_timer) == 64);
 
-// The memory that a queue pair takes when it is made.
+// The memory that a new queue pair takes.
 inline std::size_t queue_pair_bytes(const QpConfig& config) {
   const std::size_t segments = config.max_send_segments > 1 ? config.max_send_segments : 0;
   return sizeof(QueuePair) +

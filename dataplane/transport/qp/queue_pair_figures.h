@@ -1,5 +1,5 @@
-// Figures of a queue pair that follow from its state: what telemetry shows, and what one congestion
-// control hands to the next.
+// Figures that are derived from the state of a queue pair: telemetry shows them, and one congestion
+// control passes them to the next.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace paceline::transport {
 
-// Of its connection, as far as it was measured; 0: not yet.
+// The round trip of its connection, as far as it was measured; 0: not yet.
 inline const RoundTripEstimate& round_trip_of(const QueuePair& qp) {
   return qp.requester.selective ? qp.selective->send.round_trip : qp.requester.round_trip;
 }
 
-// Payload that went out for messages that are still in the send queue, each byte once. Of UC and
-// UD none: it is counted as it goes.
+// Payload sent for messages that are still in the send queue, each byte once. None for UC and UD:
+// theirs is counted when it is sent.
 std::uint64_t sent_of_queued(const QueuePair& qp);
 
 }  // namespace paceline::transport

@@ -1,7 +1,7 @@
 // The responder's resources for READs and atomics (InfiniBand vol. 1, 9.7.2.6 and 9.7.4.1.3): the
 // last max_dest_rd_atomic requests of these kinds, with what is needed to answer each of them, and
-// to answer it again. Those still to be answered, wholly or from somewhere in the middle, are
-// answered in the order of their sequence numbers.
+// to answer it again. Requests that still need an answer, or the rest of one, are answered in the
+// order of their sequence numbers.
 #pragma once
 
 #include <algorithm>
@@ -40,12 +40,13 @@ class ResponseQueue {
     if (ring_.size() < depth_) return true;
     return depth_ != 0 && (!ring_.front().due() || ring_.front().answered_once());
   }
-  // The oldest, where add() forgets it although it is being answered: a second time then, because
-  // its request came again late. The peer would not ask for more had it not got the first answer.
+  // The oldest request, if add() forgets it although it is being answered. Then it is being
+  // answered a second time, because its request came again late: the peer would not ask for more if
+  // it had not received the first answer.
   const ResponderResource* outlived() const {
     return ring_.size() == depth_ && ring_.front().due() ? &ring_.front() : nullptr;
   }
-  // A new request, due; forgets the oldest if it has to. Requires has_room().
+  // Adds a new request, which is due; forgets the oldest if it has to. Requires has_room().
   void add(const ResponderResource& resource) {
     if (ring_.size() == depth_) {
       if (ring_.front().due() && --due_ != 0) {
@@ -58,7 +59,7 @@ class ResponseQueue {
     ++due_;
   }
 
-  // Forgets the oldest, due or not; returns it. Requires that there is one.
+  // Forgets the oldest request, due or not, and returns it. Requires that there is one.
   ResponderResource drop_oldest() {
     const ResponderResource dropped = ring_.front();
     const bool serving = due_ != 0 && serving_ == ring_.head();
@@ -100,7 +101,7 @@ class ResponseQueue {
   }
 
   bool any_due() const { return due_ != 0; }
-  // The first that is due. Requires any_due().
+  // The first request that is due. Requires any_due().
   ResponderResource& serving() { return ring_.at(serving_); }
   const ResponderResource& serving() const { return ring_.at(serving_); }
   // A response of serving() has been sent.

@@ -1,8 +1,7 @@
-// Selective repeat: what a queue pair keeps beyond the state of go-back-N. The sender notes for
-// every packet of its window when and how it was sent and whether it has arrived; the receiver
-// notes which packets have come ahead of the expected one, and holds those that must wait their
-// turn. Both are rings indexed by packet sequence number, and are there only where both ends speak
-// XACK.
+// Selective repeat: the state of a queue pair beyond that of go-back-N. The sender notes for every
+// packet of its window when and how it was sent and whether it has arrived. The receiver notes
+// which packets have come ahead of the expected one, and holds those that must wait for their turn.
+// Both are rings indexed by packet sequence number; they exist only if both ends speak XACK.
 #pragma once
 
 #include <array>
@@ -35,20 +34,20 @@ struct SelectiveSend {
 
   SentWindow window;
   ResponseAsks asks;
-  Picos newest_sent{-1};  // latest time of sending among what has arrived
-  // The same by plane, where there are several: one overtakes another by as much as its host reads
-  // the other later.
+  Picos newest_sent{-1};  // latest time of sending among packets that have arrived
+  // The same by plane, where there are several. Packets of one plane overtake those of another by
+  // the time for which the host reads the other later.
   std::array<Picos, PathSet::kMostPlanes> newest_on{};
   RoundTripEstimate round_trip;
   std::uint32_t last_rtt_ns = 0;  // a queue that has just grown shows here first
   MarkedBytes marked;
   LossPatience patience;
   std::uint8_t probes = 0;         // of the tail, since something arrived
-  std::uint8_t held = 0;           // times in a row that nothing was under way when time was up
+  std::uint8_t held = 0;           // times in a row that nothing was in flight at the timeout
   std::optional<Refusal> refused;  // by the peer; requests before it may complete
   Picos progress_at{0};            // in EngineCore::awake()
   Picos reorder_at = kNever;       // a packet counts as lost then
-  Picos response_at = kNever;      // answers that are missing are looked at then
+  Picos response_at = kNever;      // missing answers are checked then
 };
 
 struct SelectiveReceive {
@@ -58,8 +57,8 @@ struct SelectiveReceive {
   PendingXack xack;
   FixedRing<ResponseAsk> repairs;     // READ responses asked for again, oldest first
   std::uint64_t continued_bytes = 0;  // of the WRITE in progress, its earlier packets
-  // Whether the peer repairs READ responses one by one, and so takes them from any path: shown by
-  // the paths of its own requests, each of which was another one `turns` times in a row.
+  // Whether the peer repairs READ responses one by one, and so takes them from any path. The paths
+  // of its own requests show it: each used another path, `turns` times in a row.
   bool read_by_any_path = false;
   std::uint8_t turns = 0;
   std::uint16_t read_port = 0;  // of the newest READ request
@@ -71,7 +70,7 @@ struct SelectiveReceive {
   }
 };
 
-// Probes of the tail before the retransmission timer.
+// Probes of the tail before the retransmission timer starts.
 inline constexpr std::uint8_t kProbes = 2;
 
 struct SelectiveState {

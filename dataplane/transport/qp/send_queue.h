@@ -1,6 +1,6 @@
-// The send queue of one queue pair: a ring of work requests with the packet sequence numbers each
-// will use. PSNs are assigned when the request is posted, so any PSN in flight can be found again
-// after a go-back.
+// The send queue of one queue pair: a ring of work requests with the packet sequence numbers that
+// each will use. PSNs are assigned when the request is posted, so that any PSN in flight can be
+// found again after going back.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace paceline::transport {
 
-// How the packets of a request differ from those of most.
+// How the packets of a request differ from the usual ones.
 namespace entry_form {
 inline constexpr std::uint8_t split = 1U << 0;        // WRITE Only packets (selective repeat)
 inline constexpr std::uint8_t names_queue = 1U << 1;  // XRC: each names a shared receive queue
 }  // namespace entry_form
 
-// What a packet of a SEND or WRITE needs of its request lies on one cache line; what only its last
-// packet or other operations need, behind it (types.h).
+// The fields that every packet of a SEND or WRITE needs lie on one cache line; fields that only its
+// last packet or other operations need lie behind it (types.h).
 struct alignas(64) SendEntry {
   Psn first_psn;
-  // Sequence numbers it takes: one for each packet of a SEND or WRITE (an empty message has one,
-  // too), one for each response to a READ, one for an atomic operation (vol. 1, 9.7.2, 9.7.3).
+  // The sequence numbers that it takes: one for each packet of a SEND or WRITE (one for an empty
+  // message), one for each response to a READ, one for an atomic operation (vol. 1, 9.7.2, 9.7.3).
   std::uint32_t packets = 1;
   std::uint32_t ssn = 0;  // send sequence number: messages posted until here, this one included
   // READ or atomic: a single request packet is sent, and the responses carry the numbers.

@@ -16,8 +16,8 @@
 
 namespace paceline::transport {
 
-// The request packet for the entry at the cursor, asking for its responses from there on:
-// under selective repeat for as many as are kept (update_window), the rest follows in requests of
+// Builds the request packet for the entry at the cursor, for its responses from there on. Under
+// selective repeat it asks for as many as are kept (update_window); the rest follows in requests of
 // its own.
 void ReadRequester::build(EngineCore& core, QueuePair& qp, Packet& packet, const SendEntry& entry) {
   RequesterState& r = qp.requester;
@@ -30,7 +30,7 @@ void ReadRequester::build(EngineCore& core, QueuePair& qp, Packet& packet, const
   }
   PacketBuilder::build_read(core, qp, packet, entry, r.position.packet(), count);
 
-  // Its answer acknowledges all before it, too.
+  // Its answer also acknowledges everything before it.
   r.ack_requests.asked(core.now);
   if (r.position.asked(count, r.position.packet() + count == entry.packets)) {
     core.count_data(qp.peer);
@@ -44,19 +44,19 @@ void ReadRequester::build(EngineCore& core, QueuePair& qp, Packet& packet, const
   if (r.selective) Scoreboard::note_sent(core, qp, first, packet.wire_bytes, count, true);
 }
 
-// The oldest unacknowledged is a response that has not come, though a later one has (9.7.5.1.1,
-// "implied NAK").
+// The oldest unacknowledged packet is a response that has not come, though a later one has
+// (9.7.5.1.1, "implied NAK").
 void ReadRequester::answers_lost(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
-  if (r.gap_known) return;  // asked for again already; should that be lost, the timer knows
+  if (r.gap_known) return;  // already asked for again; if that is lost, the timer finds out
   r.gap_known = true;
   ++core.counters.implied_naks;
   if (!r.retries.spend()) {
     QpFailure::fail(core, qp, CompletionStatus::retry_exceeded);
     return;
   }
-  // Not a loss of this end's data: the peer's data was lost. The repeated request tells the peer's
-  // algorithm.
+  // This is not a loss of this end's data: the peer's data was lost. The repeated request tells the
+  // peer's algorithm.
   SendWindow::rewind(core, qp);
   core.actions.resume_and_report(qp);
 }
@@ -91,15 +91,15 @@ ResponseOutcome ReadRequester::accept(EngineCore& core, QueuePair& qp,
   }
   if (parsed.properties.has_aeth() && parsed.ext.aeth.is_ack())
     RequestOrder::on_credits(core, qp, parsed.ext.aeth);
-  r.probe.stop();  // an answer may have waited its turn behind others: no measure
+  r.probe.stop();  // an answer may have waited behind others: it measures nothing
   AckProgress::report_ack(core, qp, AckProgress::progress(core, qp, psn + 1), 0);
   return ResponseOutcome::done;
 }
 
 // Checks the response against what `entry` asked for, and places it. Otherwise the queue pair has
-// failed, or memory answers later. A run of responses may begin anywhere: the first after a
-// repeated request is a First or an Only; under selective repeat it may end anywhere, too, and the
-// peer may have turned to that before this end.
+// failed, or memory answers later. A run of responses may begin anywhere: the first one after a
+// repeated request is a First or an Only. Under selective repeat it may also end anywhere, and the
+// peer may have turned to selective repeat before this end.
 ResponseTaken ReadRequester::take_response(EngineCore& core, QueuePair& qp, const SendEntry& entry,
                                            const wire::ParsedPacket& parsed, const Packet& packet) {
   const auto index = static_cast<std::uint32_t>(distance(parsed.psn, entry.first_psn));
@@ -191,13 +191,13 @@ void ReadRequester::count_untaken(EngineCore& core, const QueuePair& qp, Psn psn
     const bool beyond = distance(psn, r.position.oldest()) >= qp.selective->send.window.size();
     ++(beyond ? c.dropped_gap : c.dropped_stale);
   } else {
-    // If a READ is not answered up to here, one of its responses is missing.
+    // If a READ is not answered up to here, at least one of its responses is missing.
     ++(r.gap_known ? c.dropped_gap : c.dropped_stale);
   }
 }
 
-// For a packet that was parked; frees nothing. Acknowledgements that waited behind responses have
-// been counted.
+// For a packet that was parked; frees nothing. Acknowledgements that waited behind responses are
+// already counted.
 void ReadRequester::count_discarded(EngineCore& core, const Packet& packet) {
   if (is_response(packet)) ++core.counters.wrong_state;
 }

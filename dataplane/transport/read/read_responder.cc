@@ -15,7 +15,7 @@ std::uint64_t offset_of(const QueuePair& qp, std::uint32_t response) {
   return std::uint64_t{response} * qp.mtu;
 }
 
-// Payload of the responses from `from` on.
+// The payload of the responses from `from` on.
 std::uint64_t rest_of(const QueuePair& qp, const ResponderResource& resource, std::uint32_t from) {
   return resource.length - std::min(resource.length, offset_of(qp, from));
 }
@@ -30,9 +30,9 @@ bool is_read(const wire::ParsedPacket& parsed) {
 RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
                                      const wire::ParsedPacket& parsed) {
   ResponderState& r = qp.responder;
-  // Not within another message (9.7.4.1.5), nor more at a time than were agreed on (9.7.4.1.3).
-  // Under selective repeat the oldest may be under way once more for nothing: its requester has it
-  // all, or would not ask for more.
+  // Not allowed within another message (9.7.4.1.5), nor beyond the agreed number at a time
+  // (9.7.4.1.3). Under selective repeat, the oldest one may be in progress once more in vain: its
+  // requester has all of it, or it would not ask for more.
   if (qp.responder.selective && r.responses.depth() != 0 && !r.responses.has_room()) {
     const ResponderResource dropped = r.responses.drop_oldest();
     if (!dropped.atomic) Answers::take_back(core, qp, rest_of(qp, dropped, dropped.next));
@@ -55,12 +55,12 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
     }
   }
   r.position.accept(resource.packets);
-  // It counts when it is accepted (C9-148); a READ of several requests, with the last of them
+  // It counts when it is accepted (C9-148); a READ of several requests counts with the last of them
   // (docs/wire-protocol.md).
   const bool goes_on = r.selective && is_read(parsed) && parsed.solicited;
   if (!goes_on) r.position.complete_message();
   resource.msn = r.position.msn();
-  r.answer.drop();  // the answer to this one acknowledges all before it, too
+  r.answer.drop();  // the answer to this one also acknowledges everything before it
   ++core.counters.rx_data_packets;
   if (const ResponderResource* old = r.responses.outlived(); old != nullptr && !old->atomic)
     Answers::take_back(core, qp, rest_of(qp, *old, old->next));
@@ -79,7 +79,7 @@ RequestOutcome ReadResponder::accept(EngineCore& core, QueuePair& qp,
   return RequestOutcome::done;
 }
 
-// False when it was refused.
+// False when the request was refused.
 bool ReadResponder::accept_read(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed,
                                 ResponderResource& resource) {
   const wire::Reth& reth = parsed.ext.reth;
@@ -87,7 +87,7 @@ bool ReadResponder::accept_read(EngineCore& core, QueuePair& qp, const wire::Par
     Answers::refuse(core, qp, wire::NakCode::invalid_request);
     return false;
   }
-  if (reth.length != 0) {  // of no bytes, no key is looked at (9.7.4.1.4)
+  if (reth.length != 0) {  // without bytes, the key is not checked (9.7.4.1.4)
     const Region* region = core.regions.find(reth.rkey);
     if (region == nullptr || (qp.config.access & access::remote_read) == 0 ||
         !region->grants_peer(qp.number, qp.config.pd, access::remote_read, reth.address,
@@ -105,7 +105,8 @@ bool ReadResponder::accept_read(EngineCore& core, QueuePair& qp, const wire::Par
   return true;
 }
 
-// Runs it. Pending: memory answers later, nothing has happened. Done: it ran, or was refused.
+// Runs the atomic. Pending: memory answers later, nothing has happened. Done: it ran, or was
+// refused.
 RequestOutcome ReadResponder::accept_atomic(EngineCore& core, QueuePair& qp,
                                             const wire::ParsedPacket& parsed,
                                             ResponderResource& resource) {
@@ -138,10 +139,10 @@ RequestOutcome ReadResponder::accept_atomic(EngineCore& core, QueuePair& qp,
   return RequestOutcome::done;
 }
 
-// A request that was accepted before has come again. What is not kept any more is no repetition of
-// an honest requester, which has at most as many under way as are kept: a ghost, dropped.
+// A request that was accepted before has come again. An honest requester has at most as many
+// requests in progress as are kept, so a request that is not kept is a ghost, and is dropped.
 void ReadResponder::repeat(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed) {
-  core.pool.end_loans();  // what it has sent is on its way a second time soon
+  core.pool.end_loans();  // its responses will soon be in flight a second time
   ResponderState& r = qp.responder;
   ResponderResource* resource = r.responses.find(parsed.psn);
   if (resource == nullptr || resource->atomic == is_read(parsed)) {
@@ -159,7 +160,7 @@ void ReadResponder::repeat(EngineCore& core, QueuePair& qp, const wire::ParsedPa
     repeat_responses(core, qp, parsed, *resource, index);
     return;
   }
-  // The whole of it, or what is left of it from some response on (9.7.4.3.1).
+  // All of it, or its rest from some response on (9.7.4.3.1).
   const wire::Reth& reth = parsed.ext.reth;
   if (reth.rkey != resource->rkey || reth.address != resource->address + offset_of(qp, index) ||
       reth.length != rest_of(qp, *resource, index)) {
@@ -178,8 +179,8 @@ void ReadResponder::repeat(EngineCore& core, QueuePair& qp, const wire::ParsedPa
   core.actions.settle(qp);
 }
 
-// Selective repeat: some responses in the middle are asked for. Those that are still to be sent for
-// the first time are not sent twice.
+// Selective repeat: some responses in the middle are asked for. Responses that are still to be sent
+// for the first time are not sent twice.
 void ReadResponder::repeat_responses(EngineCore& core, QueuePair& qp,
                                      const wire::ParsedPacket& parsed,
                                      const ResponderResource& resource, std::uint32_t index) {
@@ -213,7 +214,7 @@ void ReadResponder::repeat_responses(EngineCore& core, QueuePair& qp,
   core.actions.settle(qp);
 }
 
-// The response that is to be sent next: a missing one before those of the first run. Requires
+// The response to send next: a missing one before those of the first run. Requires
 // qp.response_ready.
 ReadResponder::NextResponse ReadResponder::next_response(const QueuePair& qp) {
   const ResponseQueue& responses = qp.responder.responses;
@@ -228,7 +229,7 @@ ReadResponder::NextResponse ReadResponder::next_response(const QueuePair& qp) {
           resource.next + 1 == resource.packets, false};
 }
 
-// Response bytes that are to be sent: work for the queue pair's congestion context.
+// Response bytes are to be sent: they are work for the queue pair's congestion context.
 void ReadResponder::add_response(EngineCore& core, QueuePair& qp, std::uint64_t bytes) {
   qp.responder.backlog_bytes += bytes;
   core.contexts[qp.context].backlog_bytes += bytes;
@@ -264,10 +265,10 @@ bool ReadResponder::build(EngineCore& core, QueuePair& qp, Packet& packet) {
   if (payload != 0) {
     const std::uint64_t address = resource.address + offset_of(qp, index);
     const Region* region = core.regions.find(resource.rkey);
-    MemoryResult result = MemoryResult::fault;  // deregistered or revoked under way
+    MemoryResult result = MemoryResult::fault;  // deregistered or revoked meanwhile
     if (region != nullptr &&
         region->grants_peer(qp.number, resource.pd, access::remote_read, address, payload)) {
-      // Once: see Requester::fill_payload.
+      // Only once: see Requester::fill_payload.
       if (core.info.lends_payload && !run.repair && index >= resource.sent &&
           lend_payload(*region, address, payload, core.pool, packet)) {
         core.counters.tx_lent_bytes += payload;

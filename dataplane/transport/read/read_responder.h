@@ -1,7 +1,7 @@
-// The responder's side of READ and atomic operations (InfiniBand vol. 1, 9.7.4 to 9.7.5). A READ is
-// only noted when its request arrives: its responses are data that this end sends, and are built
-// one by one when the congestion context of the queue pair lets them go. An atomic operation runs
-// when it arrives, once; its result is kept for as long as it may be asked for again.
+// The responder's side of READ and atomic operations (InfiniBand vol. 1, 9.7.4 to 9.7.5). When the
+// request of a READ arrives, it is only noted. Its responses are data that this end sends; they are
+// built one by one when the queue pair's congestion context allows. An atomic operation runs once,
+// when it arrives; its result is kept for as long as it may be asked for again.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace paceline::transport {
 
 class ReadResponder {
  public:
-  // READ responses are data that this end sends: the scheduler asks for each
-  // when it may go. Requires qp.response_ready. Makes `packet` the next one, complete and accounted
-  // in the queue pair; false when memory is not at hand, or the queue pair has failed.
+  // READ responses are data that this end sends: the scheduler asks for each one when it may go.
+  // Requires qp.response_ready. Makes `packet` the next response, complete and accounted in the
+  // queue pair; false when memory is not at hand, or the queue pair has failed.
   static bool build(EngineCore& core, QueuePair& qp, Packet& packet);
-  // That response on the wire.
+  // The wire bytes of that response.
   static std::uint32_t next_wire_bytes(const EngineCore& core, const QueuePair& qp);
   // The expected packet is a READ or an atomic.
   static RequestOutcome accept(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);

@@ -9,7 +9,7 @@ namespace paceline::transport {
 
 namespace {
 
-// Where the requests to be sent for answers have no room: when to look again.
+// When to try again if there is no room for the requests for answers.
 constexpr Picos kRetryAsking = picos_from_micros(1);
 
 }  // namespace
@@ -32,7 +32,7 @@ bool AnswerRepair::build_ask(EngineCore& core, QueuePair& qp, Packet& packet) {
   return true;
 }
 
-// The answer `psn`, which is not here, shall come again; its request has been accepted. False when
+// Asks again for the answer `psn`, which has not come; its request has been accepted. False when
 // there is no room for that now.
 bool AnswerRepair::ask(EngineCore& core, QueuePair& qp, Psn psn) {
   SelectiveSend& s = qp.selective->send;
@@ -48,8 +48,9 @@ bool AnswerRepair::ask(EngineCore& core, QueuePair& qp, Psn psn) {
   return true;
 }
 
-// The answer is here. What came sooner than a round trip after asking is the one that was thought
-// lost, and says nothing of the time that answers take; nor does what was asked for twice.
+// The answer is here. If it came sooner than a round trip after asking, it is the one that was
+// thought lost, and tells nothing about the time that answers take. Nor does an answer that was
+// asked for twice.
 void AnswerRepair::note_answer(EngineCore& core, QueuePair& qp, Psn psn) {
   SelectiveSend& s = qp.selective->send;
   const SentPacket& answer = s.window.at(psn);
@@ -64,7 +65,8 @@ void AnswerRepair::note_answer(EngineCore& core, QueuePair& qp, Psn psn) {
   s.patience.on_round_trip();
 }
 
-// An answer came twice: asked for again for nothing, or more reordering than was thought.
+// An answer came twice: it was asked for again in vain, or there is more reordering than was
+// assumed.
 void AnswerRepair::note_repeated(EngineCore& core, QueuePair& qp) {
   SelectiveSend& s = qp.selective->send;
   if (s.asks.repeated(core.now, s.round_trip.smoothed_ns())) s.patience.on_repeated_response();
@@ -77,7 +79,7 @@ void AnswerRepair::note_late(EngineCore& core, QueuePair& qp, Psn end) {
     s.response_at = earlier(s.response_at, core.now + RequesterTimer::reorder_wait(s));
 }
 
-// The result of an atomic that nothing is missing before was sent with its XACK at the latest.
+// If nothing before an atomic is missing, its result was sent with its XACK at the latest.
 void AnswerRepair::note_atomic(EngineCore& core, QueuePair& qp) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
@@ -92,7 +94,7 @@ void AnswerRepair::note_atomic(EngineCore& core, QueuePair& qp) {
   s.response_at = earlier(known, core.now + later(wait, Picos{1}));
 }
 
-// Asks for what must have been lost; true when something is to be sent for that.
+// Asks for answers that must have been lost; true when something is to be sent for that.
 bool AnswerRepair::ask_missing(EngineCore& core, QueuePair& qp) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
@@ -122,7 +124,7 @@ bool AnswerRepair::ask_missing(EngineCore& core, QueuePair& qp) {
   return asks;
 }
 
-// What is left of it has overtaken responses that came through: only this one is asked for. Under
+// The headers have overtaken responses that came through: only this one is asked for. Under
 // go-back-N the next response shows the gap.
 void AnswerRepair::on_trimmed(EngineCore& core, QueuePair& qp, Psn psn) {
   const RequesterState& r = qp.requester;
@@ -134,7 +136,7 @@ void AnswerRepair::on_trimmed(EngineCore& core, QueuePair& qp, Psn psn) {
   const SendEntry& entry = r.queue.at(position);
   if (entry.request.opcode != WorkOpcode::read || s.window.at(psn).has(sent_flag::delivered))
     return;
-  // Before the peer has the request there can be no response to it.
+  // There can be no response before the peer has the request.
   if (!before(psn, s.window.peer_expected())) return;
   ask(core, qp, psn);
   core.actions.settle(qp);

@@ -27,7 +27,7 @@ RequestOutcome SelectiveReceiver::accept_early(EngineCore& core, QueuePair& qp,
     return RequestOutcome::done;
   }
   const bool placed = !core.config.place_in_order && place_early(core, qp, parsed, packet);
-  // Held packets must leave enough for the one that is waited for, and for answers.
+  // Held packets must leave enough for the expected one, and for answers.
   if (!placed && (s.early.held() == core.config.reorder_packets || core.pool.scarce())) {
     ++core.counters.beyond_window;
     ++core.counters.dropped_gap;
@@ -45,11 +45,11 @@ RequestOutcome SelectiveReceiver::accept_early(EngineCore& core, QueuePair& qp,
   return RequestOutcome::held;
 }
 
-// Whether the packet was a WRITE that could be placed as it is. What cannot be, is judged when its
+// Whether the packet was a WRITE that could be placed as it is. Any other packet is judged when its
 // turn comes.
 bool SelectiveReceiver::place_early(EngineCore& core, QueuePair& qp,
                                     const wire::ParsedPacket& parsed, const Packet& packet) {
-  // One of XRC goes by the rights of the receive queue that it names, which come with its turn.
+  // An XRC packet uses the rights of the receive queue that it names, which are known at its turn.
   if (parsed.opcode != wire::Opcode::rc_write_only) return false;
   const wire::Reth& reth = parsed.ext.reth;
   if (reth.length != parsed.payload_bytes || reth.length > qp.mtu) return false;
@@ -64,7 +64,7 @@ bool SelectiveReceiver::place_early(EngineCore& core, QueuePair& qp,
   return result == MemoryResult::done;
 }
 
-// The expected packet has been accepted, from `was` on: what lay within is no longer ahead.
+// The expected sequence number has moved on from `was`: packets in between are no longer ahead.
 void SelectiveReceiver::release_below(EngineCore& core, QueuePair& qp, Psn was) {
   SelectiveReceive& s = qp.selective->receive;
   const Psn end = qp.responder.position.expected();

@@ -1,6 +1,6 @@
 // The responder under selective repeat: packets ahead of the expected one. They are not lost: a
-// WRITE Only is placed at once (its RETH says where), anything else is held until its turn;
-// completions and message numbers advance in order all the same.
+// WRITE Only is placed at once (its RETH says where), and any other packet is held until its turn.
+// Completions and message numbers still advance in order.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace paceline::transport {
 
 namespace {
 
-// What the trigger has collected on its way, in `stack`; nullptr: nothing.
+// The records that the triggering packet collected on its way, in `stack`; nullptr: none.
 const IntStack* records_of(const wire::Xack& xack, IntStack& stack) {
   if (xack.records.empty()) [[likely]]
     return nullptr;
@@ -31,7 +31,7 @@ const IntStack* records_of(const wire::Xack& xack, IntStack& stack) {
   return &stack;
 }
 
-// Waiting for congestion control is no timeout, but a peer that is gone grants nothing for ever.
+// Waiting for congestion control is not a timeout, but a peer that is gone grants nothing for ever.
 constexpr std::uint8_t kHeldAtMost = 16;
 
 }  // namespace
@@ -49,7 +49,7 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
     return ResponseOutcome::done;
   }
   if (distance(psn, r.position.oldest()) >= s.window.size()) {
-    ++core.counters.beyond_window;  // of nothing that was asked for
+    ++core.counters.beyond_window;  // not an answer to any request
     return ResponseOutcome::done;
   }
   const std::uint32_t position = Scoreboard::position_of(qp, psn);
@@ -64,8 +64,8 @@ ResponseOutcome SelectiveSender::accept_response(EngineCore& core, QueuePair& qp
       taken != ResponseTaken::yes) {
     return taken == ResponseTaken::pending ? ResponseOutcome::pending : ResponseOutcome::done;
   }
-  // The request, and all before it, was accepted: or there would be no answer. An atomic may have
-  // been sent again after that.
+  // The request, and everything before it, was accepted, or there would be no answer. An atomic may
+  // have been sent again after that.
   std::uint64_t acked = 0;
   if (!before(psn, s.window.peer_expected()))
     acked = Scoreboard::acknowledge_before(core, qp, s.window.end_of_request(psn));
@@ -136,9 +136,9 @@ bool SelectiveSender::build_repair(EngineCore& core, QueuePair& qp, Packet& pack
   return true;
 }
 
-// The oldest packet is sent again; where answers are due, the oldest and the last of them are asked
-// for: what is missing between them shows when the last one comes. The peer does not repeat what it
-// has not sent yet.
+// The oldest packet is sent again. If answers are due, the oldest and the last of them are asked
+// for: missing ones in between show when the last one comes. The peer does not repeat responses
+// that it has not sent yet.
 void SelectiveSender::probe_tail(EngineCore& core, QueuePair& qp) {
   const RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
@@ -176,15 +176,15 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
   if (s.reorder_at <= core.now) lost = Scoreboard::find_lost(core, qp);
   if (s.response_at <= core.now) {
     s.response_at = kNever;
-    // Of a peer that is silent nothing is asked but what probes ask.
+    // A silent peer is asked only what probes ask.
     if (s.probes < kProbes && !r.response_waits) AnswerRepair::ask_missing(core, qp);
   }
   bool timed_out = false;
   bool probed = false;
   if (r.timeout_at <= core.awake() && r.position.oldest() != r.position.end()) {
     const Picos timeout = qp.config.retransmit_timeout;
-    // The answer is here, and it is our own memory that is late; or nothing is under way, and what
-    // is to be sent again waits for congestion control.
+    // The answer is here, and our own memory is late; or nothing is in flight, and the packets to
+    // send again wait for congestion control.
     const bool held_here = r.inflight_bytes == 0 &&
                            s.window.at(r.position.oldest()).has(sent_flag::lost) &&
                            s.held < kHeldAtMost;
@@ -215,7 +215,8 @@ void SelectiveSender::on_timer(EngineCore& core, QueuePair& qp) {
       probed = true;
     }
   }
-  // Of a probe, too: an algorithm that asks the peer for a rate may think that all is sent.
+  // A probe is reported as well: an algorithm that asks the peer for a rate may think that all is
+  // sent.
   if (lost == 0 && !timed_out && !probed) {
     core.actions.resume_and_report(qp);
   } else {
@@ -234,7 +235,7 @@ void SelectiveSender::on_acknowledge(EngineCore& core, QueuePair& qp,
   wire::Xack xack;
   xack.aeth = parsed.ext.aeth;
   xack.trigger = r.position.oldest() - 1;
-  xack.marked_bytes = qp.selective->send.marked.total();  // it says nothing of marks
+  xack.marked_bytes = qp.selective->send.marked.total();  // it says nothing about marks
   const bool is_ack = xack.aeth.is_ack();
   const Psn expected = is_ack ? parsed.psn + 1 : parsed.psn;
   const bool gap = xack.aeth.kind() == wire::AethKind::nak &&
@@ -243,7 +244,7 @@ void SelectiveSender::on_acknowledge(EngineCore& core, QueuePair& qp,
     xack.aeth = wire::Aeth::ack(xack.aeth.msn);
     ++core.counters.naks_received;
     ++qp.counters.naks_received;
-    // It has dropped everything from there on.
+    // The peer has dropped everything from there on.
     const Psn oldest = r.position.oldest();
     Scoreboard::lose_flying(core, qp, before(expected, oldest) ? oldest : expected);
   }
@@ -263,7 +264,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   if (!xack.duplicate && !xack.trimmed) paths.arrived(xack.trigger_port);
   if (xack.marked) paths.marked(xack.marked_port);
 
-  // What was trimmed has passed the queue that it was trimmed at: its round trip says nothing.
+  // A trimmed packet skipped the queue at which it was trimmed: its round trip tells nothing.
   std::uint32_t rtt_ns = 0;
   if (s.window.keeps(r.position, xack.trigger) && !xack.trimmed) {
     const SentPacket& sent = s.window.at(xack.trigger);
@@ -275,17 +276,18 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
       if (rtt_ns > hold) rtt_ns -= hold;
       s.round_trip.add(rtt_ns);
       s.last_rtt_ns = rtt_ns;
-      // Round trips are measured again: no reason to go on doubting them.
+      // Round trips are measured again: there is no reason to doubt them any longer.
       s.patience.on_round_trip();
-      // Slower than the others by more than a quarter of an empty path: a queue of its own.
+      // Slower than the others by more than a quarter of an empty path: the path has a queue of its
+      // own.
       if (rtt_ns > s.round_trip.smoothed_ns() + s.round_trip.least_ns() / 4)
         paths.marked(sent.port);
     }
   }
-  // Sent again for nothing: more reordering than was thought, or round trips that have become
-  // longer. What was sent twice measures none (Karn), so without patience a queue that grows faster
-  // than they are measured would have every packet of a small window probed, and never be measured.
-  // Both are forgotten slowly.
+  // A packet was sent again in vain: there is more reordering than was assumed, or round trips have
+  // become longer. A packet that was sent twice measures none (Karn). Without patience, a queue
+  // that grows faster than round trips are measured would cause a probe for every packet of a small
+  // window, and would never be measured. Both measures are forgotten slowly.
   if (xack.duplicate) s.patience.on_repeated_packet();
 
   std::uint64_t acked = 0;
@@ -306,7 +308,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
   }
   const std::uint64_t trimmed =
       xack.trimmed ? Scoreboard::take_trim(core, qp, xack.trigger, xack.trigger_port) : 0;
-  // The packet goes again at once: a probe would only double it.
+  // The packet is sent again at once: a probe would only double it.
   if (trimmed != 0) {
     s.probes = 0;
     s.progress_at = core.awake();
@@ -325,7 +327,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
     event.marked_bytes = marked;
     event.trimmed_bytes = static_cast<std::uint32_t>(trimmed);
   } else {
-    // What was to be sent again may have arrived after all.
+    // Packets that were to be sent again may have arrived after all.
     core.actions.settle_or_idle(qp);
     AckProgress::report_ack(core, qp, acked, rtt_ns, marked, rtt_ns == 0 ? 0 : xack.hold_ns,
                             int_stack);
@@ -342,7 +344,7 @@ void SelectiveSender::on_xack(EngineCore& core, QueuePair& qp, Psn expected,
 void SelectiveSender::refused(EngineCore& core, QueuePair& qp, Psn expected, wire::Aeth aeth) {
   RequesterState& r = qp.requester;
   SelectiveSend& s = qp.selective->send;
-  if (before(expected, s.window.peer_expected())) return;  // told before what has come since
+  if (before(expected, s.window.peer_expected())) return;  // an outdated answer
   if (aeth.kind() == wire::AethKind::rnr_nak) {
     on_rnr_nak(core, qp, expected, aeth);
     return;
@@ -369,7 +371,8 @@ void SelectiveSender::on_rnr_nak(EngineCore& core, QueuePair& qp, Psn expected, 
     QpFailure::fail(core, qp, CompletionStatus::rnr_retry_exceeded, expected);
     return;
   }
-  Scoreboard::mark_for_retransmission(core, qp, expected);  // even if it was held there for a while
+  // Even if the peer had held it for a while.
+  Scoreboard::mark_for_retransmission(core, qp, expected);
   r.blocked_until = core.now + wire::rnr_timer(aeth.value());
   s.progress_at = core.awake() + (r.blocked_until - core.now);
   core.actions.settle(qp);
@@ -377,8 +380,8 @@ void SelectiveSender::on_rnr_nak(EngineCore& core, QueuePair& qp, Psn expected, 
   RequesterTimer::arm_selective(core, qp);
 }
 
-// What is done from the oldest on leaves. True when something did. A bit of an XACK is not the last
-// word: a packet that was held may be put off when its turn comes (RNR).
+// Packets that are done leave the window, from the oldest on. True when some did. A bit of an XACK
+// is not final: a packet that was held may be put off when its turn comes (RNR).
 bool SelectiveSender::advance(EngineCore& core, QueuePair& qp) {
   RequesterState& r = qp.requester;
   const Psn from = r.position.oldest();

@@ -1,7 +1,7 @@
-// The requester under selective repeat. What an XACK says is entered packet by packet (Scoreboard);
-// what was lost, and only that, goes out again, oldest first. When nothing is heard for two round
-// trips, the oldest packet is sent again to learn how things are (after the tail loss probe of
-// RFC 8985).
+// The requester under selective repeat. The content of an XACK is entered packet by packet
+// (Scoreboard). Lost packets, and only those, are sent again, oldest first. After two round trips
+// without an answer, the oldest packet is sent again as a probe (after the tail loss probe of RFC
+// 8985).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class SelectiveSender {
   static void on_xack(EngineCore& core, QueuePair& qp, Psn expected, const wire::Xack& xack);
   // An ACK or NAK of a peer that may speak XACK.
   static void on_acknowledge(EngineCore& core, QueuePair& qp, const wire::ParsedPacket& parsed);
-  // The next packet to be sent again, on the wire.
+  // The wire bytes of the next packet to be sent again.
   static std::uint32_t next_wire_bytes(const EngineCore& core, const QueuePair& qp);
   // Makes `packet` the oldest lost packet, or a request for missing answers. False as in
   // Requester::build_next.

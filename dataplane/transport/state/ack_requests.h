@@ -9,14 +9,14 @@ namespace paceline::transport {
 
 class AckRequests {
  public:
-  // A packet that asks goes out.
+  // A packet that asks is sent.
   void asked(Picos now) {
     packets_ = 0;
     asked_at_ = now;
   }
-  // Another packet goes out. True: it is one of `every`, and has to ask.
+  // Another packet is sent. True: it is one of `every`, and must ask.
   bool due(std::uint32_t every) { return ++packets_ >= every; }
-  // The next packet asks, if one of `every` does.
+  // The next packet asks, if every `every`-th does.
   void ask_next(std::uint32_t every) { packets_ = every; }
   Picos asked_at() const { return asked_at_; }
 

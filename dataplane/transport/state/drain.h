@@ -1,5 +1,5 @@
-// A send queue that is drained (SQD): no request is begun, and its owner may want to hear when
-// those that were begun are complete (vol. 1, 10.3.1.5).
+// A send queue that is drained (SQD): no request begins, and its owner may want to know when those
+// that were begun are complete (vol. 1, 10.3.1.5).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Drain {
     stage_ = Stage::waits;
     notify_ = notify;
   }
-  // What was begun is complete. True: the owner wants to be told. Requires waits().
+  // All begun requests are complete. True: the owner wants to be told. Requires waits().
   bool finish() {
     stage_ = Stage::done;
     return notify_;

@@ -25,7 +25,7 @@ class IncomingMessage {
     received_ += bytes;
     if (is_write_) remaining_ -= bytes;
   }
-  // It is complete, or dropped. What was placed can still be read.
+  // The message is complete, or dropped. Its figures can still be read.
   void close() { open_ = false; }
 
   IncomingMessage() = default;

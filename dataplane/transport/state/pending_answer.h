@@ -1,5 +1,6 @@
-// A responder's answer that waits until all READ responses before it have been sent. One at most: a
-// later one replaces it and acknowledges all that it did (coalescing, vol. 1, 9.7.5.1.2).
+// A responder's answer that waits until all earlier READ responses have been sent. There is at most
+// one: a later answer replaces it and acknowledges everything that it did (coalescing, vol. 1,
+// 9.7.5.1.2).
 #pragma once
 
 #include <utility>
@@ -18,7 +19,7 @@ class PendingAnswer {
   };
 
   bool due() const { return due_; }
-  // The mark of the one that it replaces, or that was dropped before it, is not lost.
+  // Keeps the mark of the answer that it replaces, or that was dropped before it.
   void put(Psn psn, wire::Aeth aeth, bool becn) {
     due_ = true;
     psn_ = psn;
@@ -30,7 +31,7 @@ class PendingAnswer {
     due_ = false;
     return {psn_, aeth_, std::exchange(becn_, false)};
   }
-  // Another answer says all that it would have said, but for the mark.
+  // Another answer says everything that this one would have said, except the mark.
   void drop() { due_ = false; }
 
  private:

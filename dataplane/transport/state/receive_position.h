@@ -1,4 +1,4 @@
-// Where a responder stands in the sequence of requests.
+// The position of a responder in the sequence of requests.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,12 @@ class ReceivePosition {
     expected_ = psn;
     gap_told_ = false;
   }
-  // The expected packet was accepted; a request takes `count` numbers, one for each response.
+  // The expected packet was accepted; a READ request takes `count` numbers, one for each response.
   void accept(std::uint32_t count = 1) { start(expected_ + count); }
   void complete_message() { msn_ = next_msn(msn_); }
-  // A packet has come, and the expected one has not. True: the peer is to be told, which happens
-  // once per gap.
+  // A packet has come, but not the expected one. True: tell the peer, which is done once per gap.
   bool tell_gap() { return !std::exchange(gap_told_, true); }
-  // The expected packet was put off (RNR): what is behind it is no gap.
+  // The expected packet was put off (RNR): packets behind it are not a gap.
   void put_off() { gap_told_ = true; }
 
  private:

@@ -7,9 +7,10 @@ namespace paceline::transport {
 
 class RetryBudget {
  public:
-  static constexpr std::uint8_t kForEver = 7;  // of tries after an RNR NAK
+  static constexpr std::uint8_t kForEver = 7;  // for tries after an RNR NAK
 
-  // There was progress. Tries after timeouts and sequence NAKs, and after RNR NAKs.
+  // There was progress: renews the tries after timeouts and sequence NAKs, and those after RNR
+  // NAKs.
   void renew(std::uint8_t retries, std::uint8_t rnr_retries) {
     retries_ = retries;
     rnr_retries_ = rnr_retries;

@@ -1,4 +1,4 @@
-// Round trips: the one that is being timed, and what was measured.
+// Round trips: the one that is being timed, and the measured values.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace paceline::transport {
 
-// One packet at a time is timed, under go-back-N; never one that was sent before (Karn).
+// One packet at a time is timed, under go-back-N; never a packet that was sent before (Karn).
 class RoundTripProbe {
  public:
   bool active() const { return active_; }
@@ -20,7 +20,8 @@ class RoundTripProbe {
     sent_at_ = now;
   }
   void stop() { active_ = false; }
-  // All before `next` is acknowledged. True: the packet is among it, and the probe is over.
+  // Everything before `next` is acknowledged. True: this includes the packet, and the probe is
+  // over.
   bool answered(Psn next) {
     if (!active_ || !before(psn_, next)) return false;
     active_ = false;

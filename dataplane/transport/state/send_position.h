@@ -1,4 +1,4 @@
-// Where a requester stands in the sequence of its packets.
+// The position of a requester in the sequence of its packets.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ class SendPosition {
   Psn next() const { return next_; }      // the next packet to go out
   Psn oldest() const { return oldest_; }  // the oldest unacknowledged
   Psn end() const { return end_; }        // one past the highest ever sent
-  // Place in the send queue of the request that next() belongs to, and the packet's index in it.
+  // The place in the send queue of the request that next() belongs to, and the packet's index in
+  // it.
   std::uint32_t request() const { return request_; }
   std::uint32_t packet() const { return packet_; }
 
-  // Nothing is under way. `psn` goes out next: the first packet of the request at `request`.
+  // Nothing is in flight. `psn` is sent next: the first packet of the request at `request`.
   void start(Psn psn, std::uint32_t request) {
     next_ = oldest_ = end_ = psn;
     request_ = request;
     packet_ = 0;
   }
-  // The packet next() has gone out; `last`: it ends its request. True: for the first time.
+  // The packet next() was sent; `last`: it ends its request. True: for the first time.
   bool sent(bool last) {
     const bool first_time = next_ == end_;
     if (first_time) ++end_;
@@ -35,8 +36,8 @@ class SendPosition {
     }
     return first_time;
   }
-  // One packet that asks for `count` responses has gone out; it takes as many numbers. `last`: with
-  // it the whole request is asked for. True: some of them for the first time.
+  // One packet that asks for `count` responses was sent; it takes as many numbers. `last`: now the
+  // whole request has been asked for. True: some of the numbers are used for the first time.
   bool asked(std::uint32_t count, bool last) {
     next_ = next_ + count;
     packet_ += count;
@@ -48,7 +49,7 @@ class SendPosition {
     end_ = next_;
     return true;
   }
-  // All before `psn` is acknowledged; it lies in (oldest(), next()].
+  // Everything before `psn` is acknowledged; it lies in (oldest(), next()].
   void acknowledge(Psn psn) { oldest_ = psn; }
   // The next packet is `psn`, packet `packet` of the request at `request`.
   void move(Psn psn, std::uint32_t request, std::uint32_t packet) {

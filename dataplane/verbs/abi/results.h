@@ -1,5 +1,5 @@
-// How functions of libibverbs answer: an errno as the value or beside a null pointer, and never an
-// exception, whose way would lead through somebody else's program.
+// How functions of libibverbs report: an errno as the value or beside a null pointer, and never an
+// exception, which would pass through another program's code.
 #pragma once
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 // Completion channels and their events.
 //
-// Events name queues by a cookie, never by an address: one that was destroyed while its event was
-// under way is not found, and the event is dropped as the kernel's would be.
+// Events name queues by a cookie, never by an address: a queue that was destroyed while its event
+// was in flight is not found, and the event is dropped as the kernel's would be.
 #include "dataplane/verbs/completion/completion_channel.h"
 
 #include <pthread.h>
@@ -49,7 +49,7 @@ CompletionQueue* by_cookie(Context& context, std::uint64_t cookie) {
   return nullptr;
 }
 
-// The service is gone: whoever armed a queue gets its event, and finds the flushed requests.
+// The service is gone: every armed queue gets its event, and its owner finds the flushed requests.
 CompletionQueue* next_armed(Context& context, const ibv_comp_channel* channel) {
   constexpr std::uint32_t kArmed =
       attach::completion_wanted::event | attach::completion_wanted::solicited;

@@ -103,7 +103,7 @@ ibv_cq_ex* make_extended(ibv_context* handle, const ibv_cq_init_attr_ex& attr) {
 int resize(CompletionQueue& queue, std::uint32_t entries) {
   Context& c = *queue.context;
   if (entries == 0 || entries > c.nic.limits.entries) return EINVAL;
-  // Held until the entries are in their new place: nobody may poll meanwhile.
+  // Held until the entries are in their new place: no thread may poll meanwhile.
   const std::lock_guard hold(queue.lock);
   const std::uint32_t waiting = queue.ring()->tail.value.load(std::memory_order_acquire) -
                                 queue.head.load(std::memory_order_relaxed);
@@ -133,7 +133,7 @@ void wait_for_acknowledgements(CompletionQueue& queue) {
 int destroy(CompletionQueue* queue) {
   Context& c = *queue->context;
   {
-    // The service's, and ours: it may be asked while it is gone.
+    // The service's lock, and ours: another thread may use the queue while it is destroyed.
     const std::lock_guard hold(queue->lock);
     if (queue->pairs.size() != 0) return EBUSY;
   }
@@ -146,7 +146,7 @@ int destroy(CompletionQueue* queue) {
     const CompletionQueue* self = queue;
     c.last_polled.compare_exchange_strong(self, nullptr);
   }
-  // No event of it can be handed out any more; those that were must be acknowledged.
+  // No further event of it can be handed out; those that were must be acknowledged.
   if (!c.presence.forked()) wait_for_acknowledgements(*queue);
   ::pthread_cond_destroy(&queue->cq.cond);
   ::pthread_mutex_destroy(&queue->cq.mutex);

@@ -1,7 +1,7 @@
 // The program's end of a completion queue.
 //
-// Every poll looks at the shared tail without a lock; who finds something takes the lock, under
-// which entries are read, `head` moves and the queue pairs' requests retire.
+// Every poll looks at the shared tail without a lock. If it finds something, it takes the lock,
+// under which entries are read, `head` moves and the queue pairs' requests retire.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct CompletionQueue {
   std::vector<attach::SharedMemory> memory;  // the last is the one in use
   PairTable pairs;                           // whose completions come here; under the lock
 
-  // Waiting (empty_poll.cc): written without a lock by whoever polls; all they decide is when to
+  // Waiting (empty_poll.cc): polling threads write these without a lock; they only decide when to
   // nap.
   std::atomic<std::uint32_t> empty_polls{0};
   std::atomic<std::uint32_t> vain_naps{0};
@@ -60,18 +60,18 @@ struct CompletionQueue {
   }
 };
 
-// The next completion, which then is no longer in the queue; its request is retired. False: there
-// is none. The lock is held. When the service is gone, what was still out comes as flushed.
+// Takes the next completion from the queue; its request is retired. False: there is none. The lock
+// is held. When the service is gone, requests still outstanding come as flushed.
 bool take_entry(CompletionQueue& queue, attach::CompletionEntry& out) noexcept;
 
 // After a poll that found nothing, without a lock: naps until there is something or a short time
 // has passed, once polls have found nothing for a while.
 void after_empty_poll(CompletionQueue& queue) noexcept;
 
-// Removes a queue pair whose completions came here and what is left of them. The service sends no
-// more of them. `forget`: it is gone; otherwise it was reset and will be back.
+// Removes a queue pair whose completions came here, and the rest of its completions. The service
+// sends no more of them. `forget`: it is destroyed; otherwise it was reset and will be back.
 void drop_pair(CompletionQueue& queue, std::uint32_t qp_number, bool forget) noexcept;
-// The same in all completion queues that it has.
+// The same in all of its completion queues.
 void drop_completions(const ibv_qp& qp, bool forget) noexcept;
 
 ibv_wc_opcode opcode_of(const attach::CompletionEntry& entry) noexcept;

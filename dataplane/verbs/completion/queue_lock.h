@@ -1,5 +1,5 @@
-// The lock of a completion queue or a work queue: one compare-and-swap when nobody else is there,
-// which is nearly always; a short spin, then a sleep in the kernel, when somebody is.
+// The lock of a completion queue or a work queue: one compare-and-swap if no other thread holds it,
+// which is nearly always so; otherwise a short spin, then a sleep in the kernel.
 #pragma once
 
 #include <linux/futex.h>

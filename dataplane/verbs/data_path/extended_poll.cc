@@ -64,7 +64,7 @@ void set_poll_functions(ibv_cq_ex& cq, std::uint64_t wc_flags, bool single_threa
   cq.read_opcode = read_opcode;
   cq.read_vendor_err = read_vendor_err;
   cq.read_wc_flags = read_wc_flags;
-  // The rest is there for who asked.
+  // The other fields are filled in only if the program asked for them.
   if ((wc_flags & IBV_WC_EX_WITH_BYTE_LEN) != 0) cq.read_byte_len = read_byte_len;
   if ((wc_flags & IBV_WC_EX_WITH_IMM) != 0) cq.read_imm_data = read_imm_data;
   if ((wc_flags & IBV_WC_EX_WITH_QP_NUM) != 0) cq.read_qp_num = read_qp_num;

@@ -1,6 +1,6 @@
 // ibv_wr_*: requests built one call at a time between wr_start, which takes the send queue's lock,
-// and wr_complete or wr_abort, which gives it back. All of a batch is posted or nothing; the first
-// call that was wrong decides, and wr_complete says so.
+// and wr_complete or wr_abort, which release it. A batch is posted completely or not at all; the
+// first wrong call decides, and wr_complete reports it.
 #include <cerrno>
 
 #include "dataplane/verbs/abi/results.h"

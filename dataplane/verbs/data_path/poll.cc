@@ -15,8 +15,7 @@ bool is_receive(attach::EntryOpcode opcode) {
   return opcode == attach::EntryOpcode::receive || opcode == attach::EntryOpcode::receive_write_imm;
 }
 
-// The oldest request of `queue` that nobody has said anything about, as the service would have
-// flushed it.
+// The oldest unanswered request of `queue`, as the service would have flushed it.
 bool flush_one(WorkQueue& queue, attach::EntryOpcode opcode, std::uint32_t qp_number,
                attach::CompletionEntry& out) {
   if (queue.memory == nullptr) return false;
@@ -68,14 +67,14 @@ bool take_entry(CompletionQueue& queue, attach::CompletionEntry& out) noexcept {
   while (head != tail) {
     out = queue.entry(head++);
     QueuePair* const pair = queue.pairs.find(out.qp_number);
-    // A queue pair of XRC is none of those whose requests retire here, and may be another
+    // An XRC queue pair is not among those whose requests retire here, and may be another
     // program's.
     const bool from_domain = (out.flags & attach::entry_flag::from_domain) != 0;
     const bool dropped =
         (out.flags & attach::entry_flag::dropped) != 0 || (pair == nullptr && !from_domain);
     if (!dropped && !from_domain) {
       WorkQueue& work = is_receive(out.opcode) ? pair->receive : pair->send;
-      // With a shared receive queue there is nothing of its own to retire.
+      // With a shared receive queue, there is nothing of the queue pair's own to retire.
       if (work.memory != nullptr) work.retired.store(out.retired, std::memory_order_release);
       if (out.status != attach::EntryStatus::success && pair->faults != nullptr &&
           !is_receive(out.opcode)) {
@@ -106,7 +105,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
 
 void drop_pair(CompletionQueue& queue, std::uint32_t qp_number, bool forget) noexcept {
   if (queue.context->presence.forked()) {
-    // The ring is the parent's, and so was whoever may hold the lock.
+    // The ring belongs to the parent, and so did any thread that holds the lock.
     if (forget) queue.pairs.remove(qp_number);
     return;
   }

@@ -1,5 +1,5 @@
-// ibv_post_send. What a program can get wrong is refused here with EINVAL; what only the service
-// can judge (keys, lengths, rights) completes in error.
+// ibv_post_send. Errors that a program can make are refused here with EINVAL; errors that only the
+// service can judge (keys, lengths, rights) complete with an error.
 #include <cerrno>
 #include <mutex>
 

@@ -51,7 +51,7 @@ inline int put_bind(attach::SendSlot& slot, const ibv_qp& qp, ibv_mw& window, st
   return 0;
 }
 
-// Adds bytes to what is inline already. 0 or EINVAL.
+// Adds bytes to the inline data. 0 or EINVAL.
 inline int put_inline(attach::SendSlot& slot, const WorkQueue& queue, const void* from,
                       std::size_t length) {
   if (length > queue.inline_bytes - slot.inline_bytes) return EINVAL;

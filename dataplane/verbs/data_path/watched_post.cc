@@ -27,7 +27,7 @@ std::string request_named(const char* what, std::uint64_t wr_id) {
   return std::string(what) + " wr_id " + std::to_string(wr_id);
 }
 
-// The program's own request that a placement belongs to, else that it is the peer's.
+// Names the program's own request that a placement belongs to, or else the peer's.
 std::string request_of(QueuePair& pair, const attach::OrderWindow& window) {
   WorkQueue& queue = window.from_peer != 0 ? pair.receive : pair.send;
   const std::uint32_t end = queue.memory == nullptr ? 0 : queue.tail;
@@ -62,7 +62,7 @@ void look_at_order(Context& context) {
   context.order->note(window, request);
 }
 
-// The time of a slow request is over: what is behind it goes as far as the next slow one.
+// The time of a slow request is over: requests behind it go as far as the next slow one.
 std::uint64_t go_on(QueuePair& pair) {
   const std::uint64_t next = pair.faults->release(pair.send.header().tail);
   pair.context->ring(pair.send.doorbell);

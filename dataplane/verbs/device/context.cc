@@ -16,8 +16,8 @@ namespace paceline::verbs {
 
 namespace {
 
-// An empty poll and the loop around it take some ten nanoseconds. With few processors for two
-// spinning programs and a worker, each spin keeps somebody from the work that is waited for.
+// An empty poll and the loop around it take some ten nanoseconds. With too few processors for two
+// spinning programs and a worker, each spin delays the work that is waited for.
 constexpr std::uint32_t kSpinsAlone = 4000;
 constexpr std::uint32_t kSpinsCrowded = 40;
 
@@ -62,7 +62,8 @@ void share_memory(Context& c) {
   if (c.shares_memory) memory.hold_with(reply.descriptors[0]);
 }
 
-// What paceline exec wants broken or checked. 0, or EINVAL where the environment makes no sense.
+// Sets up what paceline exec wants broken or checked. 0, or EINVAL if the environment makes no
+// sense.
 int watch(Context& c) {
   std::string error;
   const std::string nic = c.nic.name.data();
@@ -115,12 +116,12 @@ PACELINE_VERBS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   });
 }
 
-// Whatever the program has not destroyed ends with the connection.
+// Objects that the program has not destroyed end with the connection.
 PACELINE_VERBS_EXPORT int ibv_close_device(ibv_context* context) {
   Context* const c = &Context::of(context);
   Device* const device = c->device;
   ::pthread_mutex_destroy(&context->mutex);
-  // Its thread is the parent's, and nobody to wait for.
+  // Its thread is the parent's; there is nothing to wait for.
   if (c->presence.forked()) static_cast<void>(c->faults.release());
   delete c;
   device->release();

@@ -1,8 +1,8 @@
 // An open device: the attach session and what it shares with the worker, behind the ibv_context
 // that programs hold.
 //
-// Lists of objects are there for what arrives by name from outside: events of completion channels
-// (cookie) and asynchronous ones (handle). They are only touched on the control path.
+// The lists of objects serve names that arrive from outside: events of completion channels (cookie)
+// and asynchronous events (handle). Only the control path touches them.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct Context {
   std::vector<SharedReceiveQueue*> shared_receive_queues;
   std::uint64_t next_cookie = 1;
 
-  // Only under paceline exec --fault, --reorder: else nothing of it is looked at per message.
+  // Only under paceline exec --fault or --reorder: otherwise no message looks at these.
   std::unique_ptr<FaultInjector> faults;
   std::unique_ptr<OrderCheck> order;
   bool watched() const { return faults != nullptr || order != nullptr; }

@@ -89,7 +89,7 @@ class Known {
   std::mutex mutex;
 
  private:
-  // Once for the list that is being made, once for here.
+  // One reference for the list that is being made, one for this table.
   Device* hold(Device* device) {
     next_.reserve(next_.size() + 1);
     if (std::find(devices_.begin(), devices_.end(), device) != devices_.end()) device->hold();

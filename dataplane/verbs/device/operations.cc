@@ -1,5 +1,5 @@
-// The table of operations that inline functions of verbs.h jump through. What is not in it is
-// answered by those functions with EOPNOTSUPP.
+// The table of operations through which inline functions of verbs.h jump. For missing ones, those
+// functions return EOPNOTSUPP.
 #include "dataplane/verbs/device/operations.h"
 
 #include "dataplane/verbs/device/context.h"

@@ -105,8 +105,8 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr,
 
 using paceline::verbs::Context;
 
-// Of rdma-core 61 and later: the rate in units of 100 Mb/s. The name is given to the linker, for
-// the header here may know it or not.
+// From rdma-core 61 on: the rate in units of 100 Mb/s. The asm label names the symbol, because the
+// header here may or may not declare the function.
 PACELINE_VERBS_EXPORT int newer_query_port_speed(
     ibv_context* context, std::uint32_t port, std::uint64_t* speed) __asm__("ibv_query_port_speed");
 int newer_query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed) {
@@ -116,7 +116,7 @@ int newer_query_port_speed(ibv_context* context, std::uint32_t port, std::uint64
   return 0;
 }
 
-// Reached by programs that know no ibv_context of today's kind, with the attributes of old.
+// Called by programs that were built with an older ibv_context, with the attributes of that time.
 PACELINE_VERBS_EXPORT int ibv_query_port(ibv_context* context, std::uint8_t port_num,
                                          _compat_ibv_port_attr* port_attr) {
   return paceline::verbs::query_port(context, port_num, reinterpret_cast<ibv_port_attr*>(port_attr),

@@ -31,12 +31,12 @@ namespace paceline::files {
 namespace {
 
 struct Channel {
-  ino_t inode = 0;  // the number of a descriptor may be somebody else's by now
+  ino_t inode = 0;  // the descriptor's number may belong to another file by now
   std::uint32_t handle = 0;
   bool inherited = false;  // of the parent process
 };
 
-// Of one process. A child has its own, for its parent's connection is its parent's.
+// State of one process. A child needs its own: its parent's connection belongs to the parent.
 struct Process {
   pid_t pid = 0;
   std::mutex table;                 // of `channels`; nothing is called with it held
@@ -115,7 +115,7 @@ std::optional<Channel> channel_of(int file) {
   return std::nullopt;
 }
 
-// 0 or an errno. With `connecting` held.
+// 0 or an errno. Requires `connecting` to be held.
 int connect(Process& own) {
   if (own.connected) return 0;
   const verbs::Settings settings = verbs::read_settings();
@@ -158,7 +158,7 @@ int open_channel(int flags) {
   return reply.descriptors.front().release();
 }
 
-// Where a command names the address of its response; nothing: it has none.
+// Where a command names the address of its response; nothing: it has no response.
 std::optional<std::size_t> response_place(std::uint32_t command) {
   switch (command) {
     case RDMA_USER_CM_CMD_CREATE_ID:
@@ -183,7 +183,7 @@ T read_at(std::span<const std::byte> bytes, std::size_t at) {
 }
 
 // 0: an event waits. Else an errno: EAGAIN of a descriptor that does not wait, EINTR, EIO when the
-// service is gone. recv() goes on after a signal where the program wants that of read().
+// service is gone. recv() continues after a signal if the program wants that from read().
 int await_event(int file) {
   char byte = 0;
   const ssize_t got = ::recv(file, &byte, 1, MSG_PEEK);

@@ -1,5 +1,5 @@
 // write() and fstat(), for the descriptor that stands for /dev/infiniband/rdma_cm; see
-// open_hooks.cc for the names. All other descriptors go straight on.
+// open_hooks.cc for the names. Calls for all other descriptors go straight on.
 
 #include <sys/stat.h>
 #include <unistd.h>

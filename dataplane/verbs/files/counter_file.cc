@@ -23,12 +23,12 @@ namespace paceline::files {
 
 namespace {
 
-// The name of such memory says which counter it is: what the kernel keeps of it needs no table
-// here, that a child would have to inherit.
+// The name of such memory says which counter it is. The kernel keeps the name, so no table is
+// needed here that a child would have to inherit.
 constexpr std::string_view kMark = "counter:";
 constexpr std::string_view kShown = "/memfd:counter:";
 
-// Descriptors below this that were a counter once. Those above are not read afresh.
+// Descriptors below this number that once were a counter. Those above are not read afresh.
 constexpr int kNumbers = 1024;
 std::array<std::atomic<bool>, kNumbers>& opened() {
   static std::array<std::atomic<bool>, kNumbers> all{};

@@ -1,5 +1,5 @@
-// read() and pread(), for files that count; see open_hooks.cc for the names. All other descriptors
-// go straight on.
+// read() and pread(), for counter files; see open_hooks.cc for the names. Calls for all other
+// descriptors go straight on.
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -22,10 +22,10 @@ Read* next_read() {
   return real;
 }
 
-// Before a signal handler may read.
+// Looks the function up before a signal handler may call read().
 [[gnu::constructor]] void look_up_read() { next_read(); }
 
-// False with errno: it cannot be read afresh.
+// False, with errno: the file cannot be read afresh.
 bool fresh(int file, off_t at) {
   if (!CounterFile::may_be(file)) [[likely]]
     return true;

@@ -46,11 +46,11 @@ class Path {
   std::array<char, PATH_MAX> buffer_;  // not initialised: written if the path is redirected
 };
 
-// What of a real path is behind the tree's folder of devices: "h0/ports/1/hw_counters/np_cnp_sent".
-// Empty: it is not in there.
+// The part of a real path behind the tree's folder of devices:
+// "h0/ports/1/hw_counters/np_cnp_sent". Empty: it is not in that folder.
 std::string_view in_device_folder(std::string_view real_path);
 
-// The C library's function of that name, which this library hides. All names asked for exist.
+// The C library's function of that name, which this library hides. All requested names exist.
 template <class Function>
 Function* next_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

@@ -126,7 +126,7 @@ ssize_t files_readlinkat(int folder, const char* path, char* out, std::size_t ro
   return link_behind(folder, path, out, room);
 }
 
-// Shells that list what is there.
+// For shells that list files.
 PACELINE_EXPORTED int files_chdir(const char* path) __asm__("chdir");
 int files_chdir(const char* path) {
   using Function = int(const char*);

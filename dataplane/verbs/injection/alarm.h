@@ -1,4 +1,4 @@
-// Does things after a time, on a thread of its own that begins with the first of them.
+// Runs functions after a time, on a thread of its own that starts with the first of them.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@ class Alarm {
   Alarm() = default;
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
-  // What is still to be done is not done.
+  // Pending functions are not run.
   ~Alarm();
 
-  // `what` must neither wait for a caller of this nor throw; it returns after how many us it is to
-  // be done once more, 0: not again. May throw std::system_error.
+  // `what` must neither wait for a caller of this nor throw. It returns after how many us to run it
+  // once more, 0: not again. May throw std::system_error.
   void after(std::uint64_t micros, const void* owner, std::function<std::uint64_t()> what);
-  // Nothing of that owner is done any more, nor under way.
+  // After this call, no function of that owner runs or will run.
   void cancel(const void* owner);
 
  private:

@@ -1,5 +1,5 @@
-// The faults of an open device (paceline exec --fault): those of its queue pairs, and what befalls
-// the whole port. Says each on standard error.
+// The faults of an open device (paceline exec --fault): those of its queue pairs, and those of the
+// whole port. Reports each on standard error.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ class FaultInjector {
         notices_(notices) {}
 
   std::shared_ptr<PairFaults> for_pair(bool reliable);
-  // Says what has befallen requests of a queue pair, and does what befalls the port. No lock of a
-  // queue is held.
+  // Reports the faults of requests of a queue pair, and carries out those of the port. Requires
+  // that no queue's lock is held.
   void carry_out(const std::vector<Injected>& faults, std::uint32_t qp_number);
   Alarm& alarm() { return alarm_; }
 
@@ -46,7 +46,7 @@ class FaultInjector {
   Alarm alarm_;
 };
 
-// What the environment asks for; nullptr: nothing. `error`: what is wrong with it.
+// The faults that the environment asks for; nullptr: none. `error`: what is wrong with it.
 std::unique_ptr<FaultInjector> fault_injector_of_environment(std::string socket, std::string nic,
                                                              int notices, std::string& error);
 

@@ -79,7 +79,7 @@ void OrderCheck::at_exit(int status, void* of) {
   auto& record = *static_cast<Record*>(of);
   if (::getpid() != record.process) return;
   record.tell();
-  // glibc goes on with the handlers that are left, and with the new status.
+  // glibc continues with the remaining handlers, and with the new status.
   if (status == 0 && goes_by_memory(record.counts)) std::exit(kGuilty);
 }
 

@@ -1,7 +1,7 @@
-// Whether a program goes by memory before completions (paceline exec --reorder). The service holds
-// placements back, half of them with their last bytes in memory already, which half by the toss of
-// a coin (attach/injection/order_window.h). Whoever goes by completions cannot tell the two apart,
-// so what it posts meanwhile is as likely in one half as in the other. Per open device.
+// Whether a program relies on memory before completions (paceline exec --reorder). The service
+// holds placements back, half of them with their last bytes already in memory, chosen by the toss
+// of a coin (attach/injection/order_window.h). A program that relies on completions cannot tell the
+// two apart, so its posts meanwhile are equally likely in both halves. Per open device.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,14 @@
 
 namespace paceline::verbs {
 
-// Posted while placements were held, once each at most.
+// Placements during which the program posted, each counted at most once.
 struct OrderCounts {
-  std::uint64_t end_first = 0;  // of those with their end in memory
+  std::uint64_t end_first = 0;  // placements among these with their end in memory
   std::uint64_t others = 0;
 };
 
-// By chance, a program that goes by completions alone is called guilty once in 10,000 runs at most:
-// Hoeffding's bound, exp(-d^2 / 2n), for a difference d of n tosses of a coin.
+// A program that relies on completions alone is called guilty by chance in at most one of 10,000
+// runs: Hoeffding's bound, exp(-d^2 / 2n), for a difference d of n tosses of a coin.
 constexpr bool goes_by_memory(const OrderCounts& counts) {
   if (counts.end_first <= counts.others) return false;
   const std::uint64_t difference = counts.end_first - counts.others;
@@ -32,16 +32,16 @@ constexpr bool goes_by_memory(const OrderCounts& counts) {
 
 class OrderCheck {
  public:
-  // What a program is told at its end at most.
+  // The most examples that a program is told at its end.
   static constexpr std::size_t kMostExamples = 4;
 
   OrderCheck(std::uint32_t seed, std::string nic);
   OrderCheck(const OrderCheck&) = delete;
   OrderCheck& operator=(const OrderCheck&) = delete;
-  // Says what was found, unless the end of the process has done so.
+  // Reports the findings, unless the end of the process has done so.
   ~OrderCheck();
 
-  // Of a region.
+  // Marks one region.
   void mark(attach::Extent& extent) const;
   // The program posts. True when it does so the first time while this placement is held, its end is
   // in memory, and an example is still wanted: then note() has its name.
@@ -57,7 +57,7 @@ class OrderCheck {
       record_;  // never freed: the service may write to it, and the end of the process reads it
 };
 
-// What the environment asks for; nullptr: nothing. `error`: what is wrong with it.
+// The check that the environment asks for; nullptr: none. `error`: what is wrong with it.
 std::unique_ptr<OrderCheck> order_check_of_environment(std::string nic, std::string& error);
 
 }  // namespace paceline::verbs

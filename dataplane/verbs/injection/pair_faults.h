@@ -1,10 +1,10 @@
-// What is broken on purpose of one queue pair (attach/injection/fault_plan.h): changes requests on
-// their way into the send queue, holds slow ones back, and says afterwards how a request fails.
+// The injected faults of one queue pair (attach/injection/fault_plan.h): changes requests on their
+// way into the send queue, holds slow ones back, and says afterwards how a request fails.
 //
 // A request that is to fail without a packet gets an opcode that the service does not know. So it
-// completes in its turn with an error and puts the queue pair into error, and what is behind it is
-// flushed; the status is put right when the program polls it. A wrong key fails by itself, and the
-// peer learns of it as on hardware.
+// completes in order with an error and puts the queue pair into error, and the requests behind it
+// are flushed; its status is corrected when the program polls it. A wrong key fails by itself, and
+// the peer is told as on hardware.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace paceline::verbs {
 
-// A fault that has befallen a request.
+// A fault that was applied to a request.
 struct Injected {
   attach::FaultRule rule;
   std::uint64_t request = 0;  // of the queue pair, from 1
@@ -29,23 +29,24 @@ struct Injected {
 
 class PairFaults {
  public:
-  // `place`: of the queue pair among those of its device, from 1. The rules outlive this.
+  // `place`: the queue pair's position among those of its device, from 1. The rules outlive this.
   PairFaults(std::span<const attach::FaultRule> rules, std::uint64_t seed, std::uint32_t place,
              bool reliable)
       : rules_(rules), counts_(rules.size()), seed_(seed), place_(place), reliable_(reliable) {}
 
   // --- under the lock of the send queue ---
-  // The request in that slot, which the service does not see yet. Adds what has befallen it.
+  // Injects into the request in that slot, which the service does not see yet. Adds the applied
+  // faults.
   void inject(attach::SendSlot& slot, std::uint32_t index, std::vector<Injected>& out);
-  // In place of WorkQueue::publish: the service sees the slots before `tail`, but for those that
-  // are held. Returns for how many us the first of these is to be held from now on; 0: none is, or
-  // it was before.
+  // In place of WorkQueue::publish: shows the service the slots before `tail`, except for held
+  // ones. Returns for how many us the first of these is held from now on; 0: none is, or it was
+  // held before.
   std::uint64_t publish(std::uint32_t tail, attach::SharedIndex& seen);
 
   // --- any thread ---
-  // The time of the slot held first is over. As publish().
+  // The time of the first held slot is over. Returns as publish() does.
   std::uint64_t release(attach::SharedIndex& seen);
-  // Holds nothing any more.
+  // Releases all held slots.
   void release_all(attach::SharedIndex& seen);
   // Puts the status of an error right.
   void correct(attach::CompletionEntry& entry);
@@ -63,7 +64,7 @@ class PairFaults {
   void break_request(const attach::FaultRule& rule, attach::SendSlot& slot, std::uint32_t index);
 
   std::span<const attach::FaultRule> rules_;
-  std::vector<std::uint64_t> counts_;  // by rule: requests that it could have befallen
+  std::vector<std::uint64_t> counts_;  // by rule: requests that it could have been applied to
   std::uint64_t seed_;
   std::uint64_t requests_ = 0;
   std::uint32_t place_;

@@ -25,14 +25,14 @@ struct Mapping {
 
 class AddressMap {
  public:
-  // False, with errno: /proc is not to be had. In a child process, open again.
+  // False, with errno: /proc is not available. In a child process, open again.
   bool open();
   void close() { file_.reset(); }
   // Open, and not closed by the program: to be asked before the questions below.
   explicit operator bool() const { return static_cast<bool>(file_); }
   // The mapping that covers the address, or the next one above it. False: there is none.
   bool at_or_after(std::uint64_t address, Mapping& out) const;
-  // The one that covers it.
+  // The mapping that covers the address.
   bool covering(std::uint64_t address, Mapping& out) const {
     return at_or_after(address, out) && out.begin <= address;
   }

@@ -12,7 +12,7 @@ namespace {
 
 // pthread_atfork takes functions without an argument: this is the one place that has to know.
 std::atomic<RegistrationMap*> guarded{nullptr};
-// The one that the thread which forks has locked.
+// The map that the forking thread has locked.
 std::atomic<RegistrationMap*> locked{nullptr};
 
 void before_fork() {

@@ -45,7 +45,7 @@ long control(int file, unsigned long request, void* argument) {
 
 int PageHold::open(const attach::Descriptor& device) {
   for (const std::uint64_t untouched : {kUntouchedPages, std::uint64_t{0}}) {
-    // A descriptor that has refused is of no more use.
+    // A descriptor that has refused is useless.
     attach::Descriptor file = new_descriptor(device);
     if (!file) return errno;
     if (!enable(file, kFaultsOfWriters | kSharedMemory | untouched)) continue;

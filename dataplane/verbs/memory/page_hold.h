@@ -26,11 +26,10 @@ class PageHold {
   // first.
   bool holds_untouched() const { return holds_untouched_; }
 
-  // Whole pages of one mapping. A negative error number, and nothing is held: EBUSY when the
-  // program itself has a userfaultfd there. Writes to the caller's stack alone, as do the two
-  // below.
+  // Holds whole pages of one mapping. A negative error number, with nothing held: EBUSY if the
+  // program itself has a userfaultfd there. Writes only to the caller's stack, as do the two below.
   long hold(std::uint64_t begin, std::uint64_t bytes) const;
-  // The memory was exchanged: who waits tries again.
+  // The memory was exchanged: waiting writers try again.
   void wake(std::uint64_t begin, std::uint64_t bytes) const;
   // It was not: as before.
   void undo(std::uint64_t begin, std::uint64_t bytes) const;

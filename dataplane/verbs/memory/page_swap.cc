@@ -19,8 +19,8 @@ namespace {
 constexpr long as_long(std::uint64_t value) { return static_cast<long>(value); }
 void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// No handler of the program runs on this thread while it exists: it might write to what is held. By
-// the system call, because the library's function leaves signals of its own unblocked.
+// While this exists, no handler of the program runs on this thread: it might write to held pages.
+// Uses the system call, because the library's function leaves signals of its own unblocked.
 class SignalsBlocked {
  public:
   SignalsBlocked() { set(~std::uint64_t{0}); }
@@ -158,7 +158,7 @@ std::uint64_t PageSwap::share(std::uint64_t begin, std::uint64_t bytes, std::uin
 
 std::uint64_t PageSwap::take_back(std::uint64_t begin, std::uint64_t bytes, std::uint64_t offset,
                                   int protection) {
-  // One mapping to move from, stretch by stretch: what has moved is one mapping again.
+  // One mapping to move from, piece by piece: moved pieces form one mapping again.
   const auto reserve = [&] {
     return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -2,8 +2,8 @@
 // of the shared file with the same contents, and back. Writers are blocked meanwhile (page_hold.h);
 // no write is lost. At most 2 MiB at a time, so that no writer is blocked for long.
 //
-// The thread that does it must not be held itself: it blocks its signals, and writes to nothing but
-// its own stack and, by system calls, to what is not held.
+// The thread that does it must not be held itself: it blocks its signals, and writes only to its
+// own stack and, by system calls, to memory that is not held.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kStretch = std::uint64_t{2} << 20U;
 
 class PageSwap {
  public:
-  // `hold`: nullptr holds nobody, and what is written meanwhile is lost (tests).
+  // `hold`: with nullptr no writer is held, and writes meanwhile are lost (tests).
   PageSwap(const PageHold* hold, int file) : hold_(hold), file_(file) {}
   PageSwap(const PageSwap&) = delete;
   PageSwap& operator=(const PageSwap&) = delete;
@@ -39,7 +39,8 @@ class PageSwap {
 
   const PageHold* hold_;
   int file_;
-  // A mapping that is given up when the process may have no more of them: it can still deregister.
+  // A spare mapping, given up when the process may have no more of them, so that it can still
+  // deregister.
   void* spare_ = nullptr;
 };
 

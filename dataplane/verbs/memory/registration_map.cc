@@ -28,7 +28,7 @@ std::uint64_t mappings_allowed() {
   return limit;
 }
 
-// Shares between two countings of the process's mappings; each may make two more of them.
+// The number of shares between two counts of the process's mappings; each share may add two.
 constexpr std::uint64_t kCountEvery = 256;
 // Part of the stack below the caller that this library and its system calls use.
 constexpr std::uint64_t kOwnStack = std::uint64_t{1} << 20U;
@@ -66,7 +66,7 @@ RegistrationMap::RegistrationMap(MemoryMode mode)
   if (mode_ != MemoryMode::copy) open_file();
 }
 
-// Whatever is shared stays shared: its pages belong to the program, which may be using them.
+// Shared pages stay shared: they belong to the program, which may be using them.
 RegistrationMap::~RegistrationMap() = default;
 
 void RegistrationMap::open_file() {
@@ -97,7 +97,7 @@ int RegistrationMap::prepare(std::uint64_t address, std::uint64_t length, Held& 
   if (length == 0 || length > kMost || address > kMost || !out.empty()) return EINVAL;
   const std::lock_guard lock(mutex_);
   if (!addresses_ && !addresses_.open()) {
-    // Nothing is known of this process: the service will find out what is there.
+    // Nothing is known about this process: the service will find out what is there.
     out.address_ = address;
     out.length_ = length;
     out.describe();
@@ -154,8 +154,8 @@ void RegistrationMap::after_fork_in_parent() {
   mutex_.unlock();
 }
 
-// The child keeps its memory as fork() makes it otherwise: its own. What it has not written yet may
-// still change with the parent. It shares nothing of it with any service, and begins anew.
+// The child keeps its own copy of its memory, as fork() makes it. Pages that it has not written yet
+// may still change with the parent. It shares none of it with any service, and starts again.
 void RegistrationMap::after_fork_in_child() {
   counters_ = {};
   if (file_) {
@@ -249,7 +249,7 @@ int RegistrationMap::cover(std::uint64_t address, std::uint64_t length, std::vec
         out.push_back(piece);
         at = piece->end;
       } else {
-        piece->lost = true;  // for those who have it
+        piece->lost = true;  // for its registrations
         pieces_.erase(piece->begin);
       }
       continue;
@@ -273,7 +273,7 @@ int RegistrationMap::cover(std::uint64_t address, std::uint64_t length, std::vec
   return 0;
 }
 
-// Pages [begin, end) of one mapping, which nobody has registered. Those within [inner_begin,
+// Pages [begin, end) of one mapping, which are not registered yet. Those within [inner_begin,
 // inner_end) are registered as a whole.
 int RegistrationMap::cover_mapping(const Mapping& mapping, std::uint64_t begin, std::uint64_t end,
                                    std::uint64_t inner_begin, std::uint64_t inner_end,
@@ -318,8 +318,8 @@ void RegistrationMap::drop(Piece& piece) {
   storage_.erase(piece.self);
 }
 
-// Private again is what the program has left where it was. Whatever it has moved elsewhere, or let
-// grow, stays in the file, and so does what a child process may be looking at.
+// Makes private again what the program has left in place. Memory that it has moved elsewhere, or
+// has let grow, stays in the file, and so does memory that a child process may be using.
 void RegistrationMap::take_back(Piece& piece) {
   if (!file_ || !hold_ || !addresses_) {  // the program has closed them
     counters_.shared_bytes -= piece.end - piece.begin;

@@ -62,8 +62,8 @@ class RegistrationMap {
   // Before register_region: how the service reaches [address, address + length). 0, or an errno,
   // and nothing has changed: EINVAL, EFAULT (nothing there, or not readable), ENOMEM.
   int prepare(std::uint64_t address, std::uint64_t length, Held& out);
-  // After the service has replied to deregister_region, or refused register_region: nothing of it
-  // is mapped there, no copy under way.
+  // Call it after the service has replied to deregister_region, or refused register_region: nothing
+  // of it is mapped there, and no copy is in progress.
   void release(Held& held);
 
   RegistrationCounters counters();
@@ -110,7 +110,7 @@ class RegistrationMap {
   PageHold hold_;
   std::list<Piece> storage_;
   Pieces pieces_;
-  std::uint64_t most_mappings_ = 0;  // of this process, before it is left alone
+  std::uint64_t most_mappings_ = 0;  // of this process; beyond this nothing more is shared
   std::uint64_t until_count_ = 0;    // shares until the mappings are counted again
   bool crowded_ = false;             // too many of them
   RegistrationCounters counters_;
@@ -121,7 +121,7 @@ class RegistrationMap::Held {
  public:
   // Covers the range in order, as register_region wants it.
   const std::vector<attach::Extent>& extents() const { return extents_; }
-  // The same range, all of it by copy: for a service that shares nothing.
+  // The same range, all of it by copy: for a service that shares no memory.
   attach::Extent by_copy() const { return {length_, 0, attach::ExtentKind::by_copy, 0}; }
   bool empty() const { return length_ == 0; }
 

@@ -1,6 +1,6 @@
 // The memory that this program shares with the service: one file in memory, as long as files can be
-// and almost all of it a hole, sealed against shrinking. What is shared gets a slot of its own, far
-// from the next: memory that the program lets grow in place (mremap) grows into the hole.
+// and almost all of it a hole, sealed against shrinking. Each shared range gets a slot of its own,
+// far from the next: memory that the program lets grow in place (mremap) grows into the hole.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class SharedFile {
     return mapping.inode == inode_ && mapping.device == device_ && mapping.inode != 0;
   }
 
-  // Where up to kMostBytes at `address` go. False: all slots are taken.
+  // Finds a place for up to kMostBytes at `address`. False: all slots are taken.
   bool take_slot(std::uint64_t address, std::uint64_t& offset);
   // Frees the pages, and the slot. Nobody maps any of it.
   void give_back(std::uint64_t offset, std::uint64_t bytes);

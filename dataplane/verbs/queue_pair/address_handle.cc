@@ -80,7 +80,7 @@ int answer_to(const attach::NicInfo& nic, const ibv_wc& wc, const ibv_grh* grh, 
     out.sl = wc.sl;
     return 0;
   }
-  // With a header, `sl` says of which kind it is (queues.h), not what class the answer is to have.
+  // With a header, `sl` tells its kind (queues.h), not the class that the answer should have.
   if (grh == nullptr) return EINVAL;
   const Ends ends = ends_of(*grh);
   std::size_t index = 0;
@@ -92,7 +92,7 @@ int answer_to(const attach::NicInfo& nic, const ibv_wc& wc, const ibv_grh* grh, 
   out.is_global = 1;
   std::memcpy(out.grh.dgid.raw, ends.from.data(), 16);
   out.grh.sgid_index = static_cast<std::uint8_t>(index);
-  // The remaining hop limit of the datagram is no measure for the way back.
+  // The remaining hop limit of the datagram tells nothing about the way back.
   out.grh.hop_limit = 0xff;
   out.grh.traffic_class = ends.traffic_class;
   out.grh.flow_label = ends.flow_label;

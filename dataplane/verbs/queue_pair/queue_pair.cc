@@ -1,4 +1,4 @@
-// Queue pairs: made and destroyed. What happens to them in between is in queue_pair_state.cc.
+// Queue pairs: created and destroyed. queue_pair_state.cc has what happens in between.
 #include "dataplane/verbs/queue_pair/queue_pair.h"
 
 #include <pthread.h>
@@ -94,7 +94,7 @@ attach::CreateQpRequest request_for(const ibv_pd& pd, const ibv_qp_init_attr& at
   return q;
 }
 
-// Its completions are known from now on.
+// From now on its completions are recognized.
 void join(ibv_cq* cq, QueuePair& pair) {
   CompletionQueue& queue = CompletionQueue::of(cq);
   const std::lock_guard hold(queue.lock);
@@ -216,7 +216,7 @@ ibv_qp* make_extended_pair(ibv_context* context, ibv_qp_init_attr_ex& attr) {
     return refuse(EOPNOTSUPP);
   }
   const bool operations = (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
-  // A program jumps to what it was promised: nothing that is not there may be.
+  // A program calls whatever it was promised, so refuse operations that do not exist.
   if (operations && (attr.send_ops_flags & ~send_operations_of(attr.qp_type)) != 0) {
     return refuse(EOPNOTSUPP);
   }
@@ -226,7 +226,7 @@ ibv_qp* make_extended_pair(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   if (pair == nullptr) return nullptr;
   attr.cap = plain.cap;
   if (operations) {
-    // The type's whole set: what a program did not ask for it does not call.
+    // All operations of the type: a program does not call those that it did not ask for.
     pair->send_operations = send_operations_of(attr.qp_type);
     set_post_functions(pair->qp);
   }

@@ -1,5 +1,5 @@
-// A queue pair as the program has it: the ibv_qp it holds, both work queues, and what was agreed
-// when it was made.
+// A queue pair as the program has it: the ibv_qp that it holds, both work queues, and what was
+// agreed when it was created.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// ibv_modify_qp, ibv_query_qp and what else is asked of a queue pair that exists. The service holds
-// the state and the rules; ibv_qp::state follows the changes that the program asked for.
+// ibv_modify_qp, ibv_query_qp and other queries of existing queue pairs. The service holds the
+// state and the rules; ibv_qp::state follows the changes that the program asked for.
 #include <mutex>
 
 #include "dataplane/verbs/abi/results.h"
@@ -26,7 +26,7 @@ attach::QpValues values_of(const ibv_qp& qp, const ibv_qp_attr& attr, int mask) 
   v.rq_psn = attr.rq_psn;
   v.sq_psn = attr.sq_psn;
   v.dest_qp = attr.dest_qp_num;
-  // Programs hand over the flags of their regions, of which some are no matter of queue pairs.
+  // Programs pass the flags of their regions, some of which do not concern queue pairs.
   constexpr unsigned kOfRegions =
       IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
   v.access = attr.qp_access_flags & ~kOfRegions;
@@ -72,7 +72,7 @@ ibv_qp_attr attributes_of(const QueuePair& pair, const attach::QpValues& v) {
   return a;
 }
 
-// The service has thrown away what was queued, and starts at the tails.
+// The service has discarded the queued requests, and starts at the tails.
 void empty_queue(WorkQueue& queue) {
   if (queue.memory == nullptr) return;
   const std::lock_guard hold(queue.lock);

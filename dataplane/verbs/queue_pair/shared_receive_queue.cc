@@ -32,7 +32,7 @@ int map_queue(SharedReceiveQueue& srq, attach::Message& reply, const attach::Srq
   return 0;
 }
 
-// Of XRC: in a domain, with a completion queue. Else both are null.
+// An XRC queue is in a domain and has a completion queue. For other queues both are null.
 struct Home {
   ibv_xrcd* domain = nullptr;
   ibv_cq* cq = nullptr;
@@ -91,7 +91,8 @@ int modify(SharedReceiveQueue& srq, const ibv_srq_attr& attr, int mask) {
   if ((mask & IBV_SRQ_MAX_WR) == 0) {
     return c.session.tell(attach::Operation::modify_srq, request);
   }
-  // Nobody may post meanwhile: the service has taken all that was, and looks in the new memory.
+  // No thread may post meanwhile: the service has taken all posted requests, and reads the new
+  // memory.
   const std::lock_guard hold(srq.queue.lock);
   attach::Message reply;
   const int error = c.session.ask(attach::Operation::modify_srq, request, reply);

@@ -1,7 +1,7 @@
-// Device memory: a device in software has no other than the machine's, so it is whole pages of the
-// program, which the service maps when they are registered (process_memory.h) and reaches without a
-// copy. Programs reach it by ibv_memcpy_to_dm and ibv_memcpy_from_dm, in words of four bytes, as
-// NICs ask for.
+// Device memory: a device in software has only the machine's memory. So it consists of whole pages
+// of the program, which the service maps when they are registered (process_memory.h) and reaches
+// without a copy. Programs reach it by ibv_memcpy_to_dm and ibv_memcpy_from_dm, in words of four
+// bytes, as NICs require.
 #include <sys/mman.h>
 #include <unistd.h>
 

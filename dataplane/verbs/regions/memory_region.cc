@@ -28,7 +28,7 @@ int check_access(unsigned& access) {
   if ((access & ~kKnownAccess) != 0) return EINVAL;
   // A hint on how the memory was allocated, of use to pinning alone.
   access &= ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
-  // No page is ever pinned: what is not shared is read and written where it is at that time.
+  // No page is ever pinned: memory that is not shared is read and written where it is at that time.
   access &= ~static_cast<unsigned>(IBV_ACCESS_ON_DEMAND);
   if ((access & ~kOffered) != 0) return EOPNOTSUPP;
   // IBTA 10.6.3.1, ibv_reg_mr(3): remote write and atomics take local write.
@@ -40,7 +40,8 @@ int check_access(unsigned& access) {
 
 std::uint64_t number_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-// Asks the service for a region of what is held; nothing is: the region stays where it was.
+// Asks the service for a region of the held range, or, if nothing is held, of the same range as
+// before.
 int send_registration(Context& c, attach::Operation operation, attach::RegisterRequest request,
                       const RegistrationMap::Held& held, attach::RegisterReply& out) {
   std::vector<attach::Extent> extents;
@@ -75,7 +76,7 @@ MemoryRegion* make_region(ibv_pd* pd, void* address, std::size_t length, std::ui
   region->mr.addr = address;
   Context& c = Context::of(pd->context);
   if (!c.usable()) return refuse(EIO);
-  // Nothing can be reached, so no key says how.
+  // Nothing can be reached, so there is no key.
   if (length == 0) return region.release();
   int error = process_memory().prepare(number_of(address), length, region->held);
   if (error != 0) return refuse(error);
@@ -134,7 +135,7 @@ int reregister(MemoryRegion& region, int flags, ibv_pd* pd, void* address, std::
   if (error != 0) {
     if (moved) process_memory().release(held);
     errno = error;
-    // A refused request changes nothing (protocol.h), so the region still is what it was.
+    // A refused request changes nothing (protocol.h), so the region is still what it was.
     return error == EIO ? IBV_REREG_MR_ERR_CMD : IBV_REREG_MR_ERR_INPUT;
   }
   if (moved) {

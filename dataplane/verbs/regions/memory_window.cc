@@ -1,5 +1,5 @@
-// Memory windows: ibv_alloc_mw, ibv_bind_mw, ibv_dealloc_mw. What may be bound to what, the service
-// says: a bind that is not allowed completes in error.
+// Memory windows: ibv_alloc_mw, ibv_bind_mw, ibv_dealloc_mw. The service decides what may be bound
+// to what: a bind that is not allowed completes with an error.
 #include <cerrno>
 #include <memory>
 

@@ -1,6 +1,6 @@
-// Registration as programs built with rdma-core 60 and later ask for it: ibv_reg_mr_ex, and buffers
-// that the library allocates. The header here may be older, so what these take is declared below,
-// and their names are given to the linker: a newer header has declarations of its own.
+// Registration for programs built with rdma-core 60 and later: ibv_reg_mr_ex, and buffers that the
+// library allocates. The header here may be older, so their types are declared below, and asm
+// labels name the functions: a newer header has declarations of its own.
 #include <unistd.h>
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// On-demand paging. Hardware needs support for memory that is not pinned; here nothing is, so every
-// region is one whose pages may come and go. Not offered is the implicit region, of all addresses.
+// On-demand paging. Hardware needs support for memory that is not pinned. Here nothing is pinned,
+// so the pages of every region may come and go. The implicit region, of all addresses, is not
+// offered.
 #include "dataplane/verbs/abi/results.h"
 #include "dataplane/verbs/device/operations.h"
 

@@ -1,5 +1,5 @@
-// A protection domain; a parent domain is another name for one, with which a program says which of
-// its objects are used by one thread at a time.
+// A protection domain. A parent domain is another name for one, by which a program says which of
+// its objects only one thread uses at a time.
 #pragma once
 
 #include <atomic>

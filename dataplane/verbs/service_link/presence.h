@@ -24,7 +24,7 @@ class Presence {
   int make() noexcept;
   bool usable() const noexcept { return marks_->alive.load(std::memory_order_acquire) != 0; }
   bool forked() const noexcept { return marks_->parent.load(std::memory_order_relaxed) == 0; }
-  // True for the first who says so.
+  // True for the first caller.
   bool lost() noexcept { return marks_->alive.exchange(0, std::memory_order_acq_rel) != 0; }
 
  private:

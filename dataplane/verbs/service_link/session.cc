@@ -34,7 +34,7 @@ void log_refusal(attach::Operation operation, const attach::Message& reply) {
   say(text);
 }
 
-// Why the service has ended a session, if it says so and nobody has read it.
+// Why the service has ended a session, if it told so and the message is unread.
 std::string unread_word(int socket) {
   pollfd entry{socket, POLLIN, 0};
   attach::Message last;
@@ -60,7 +60,7 @@ void let_service_copy(int socket) {
 std::string how_it_ended(const std::string& path, bool connected) {
   if (!connected) return "is out of reach, for this program has closed the connection to it";
   if (path.empty() || path.front() == '@') return "is gone";
-  constexpr int kPatienceMs = 100;  // one that is being killed may listen for a moment longer
+  constexpr int kPatienceMs = 100;  // a service that is being killed may listen a moment longer
   const attach::Descriptor again = attach::connect_socket(path, attach::kNoPatience);
   pollfd entry{again.get(), POLLRDHUP, 0};
   if (again ? ::poll(&entry, 1, kPatienceMs) == 0 : errno == ETIMEDOUT) {
@@ -153,8 +153,8 @@ int Session::exchange(attach::Operation operation, std::span<const std::byte> bo
   return 0;
 }
 
-// By a word that answers no request. The first is hello: a program that was let in loses its
-// device.
+// The service sends a message that answers no request. If it is the first after hello, a program
+// that was let in loses its device.
 int Session::dismissed() {
   const int error = received_.header.error;
   if (service_.service_pid == 0) {

@@ -16,8 +16,8 @@ namespace paceline::verbs {
 
 class Session {
  public:
-  // Connects and says hello. 0 or an errno; ETIMEDOUT where somebody listens and does not answer.
-  // Presence is kept by whoever owns both.
+  // Connects and says hello. 0 or an errno; ETIMEDOUT if a server listens but does not answer. The
+  // owner of both keeps Presence.
   int connect(const Settings& settings, Presence* presence = nullptr);
 
   // 0, or the errno that the service answered with; EIO when it is gone, or was never there for
@@ -42,7 +42,7 @@ class Session {
     attach::Message reply;
     return ask(operation, request, reply);
   }
-  // Requests that name an object and nothing else.
+  // Requests that name only an object.
   int drop(attach::Operation operation, std::uint32_t handle) {
     return tell(operation, attach::HandleBody{handle, 0});
   }
@@ -50,8 +50,9 @@ class Session {
   // Asks the kernel whether the other end is still there; calls lost() when it is not.
   bool look();
 
-  // The service is gone: marks Presence, and says so on standard error, once in a process; or it
-  // has taken the device away, by `last_word` or one that is still to be read, and that is said.
+  // The service is gone: marks Presence, and reports it on standard error, once per process. Or it
+  // has taken the device away, by `last_word` or by a message that is still to be read; then it
+  // reports that.
   void lost(const char* last_word = nullptr) noexcept;
 
   const attach::HelloReply& service() const { return service_; }

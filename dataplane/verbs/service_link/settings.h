@@ -11,8 +11,8 @@ struct Settings {
   bool log = false;    // say on standard error what is refused and why
 };
 
-// Without PACELINE_SOCKET: the user's own service where there is one (attach/runtime_folder.h),
-// else the machine's.
+// Without PACELINE_SOCKET: the user's own service if there is one (attach/runtime_folder.h), else
+// the machine's.
 Settings read_settings();
 
 // One line on standard error, by one write: "paceline: ...".

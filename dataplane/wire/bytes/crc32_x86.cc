@@ -6,10 +6,10 @@
 // added. (The halves are 64 bits apart, and a reflected 64 x 32-bit product carries a factor x^32:
 // hence +-32.)
 //
-// Lengths that are no multiple of 16 are handled at the front: zeros before a message do not change
-// a CRC whose register starts at zero, so the first bytes are moved to the end of a block of zeros,
-// and the register's real start value is added to the first four bytes of the message, wherever
-// they lie.
+// Lengths that are not multiples of 16 are handled at the front: zeros before a message do not
+// change a CRC whose register starts at zero, so the first bytes are moved to the end of a block of
+// zeros, and the register's real start value is added to the first four bytes of the message,
+// wherever they lie.
 #include "dataplane/wire/bytes/crc32.h"
 
 #include <cstdlib>
@@ -90,8 +90,8 @@ PACELINE_PCLMUL std::uint32_t short_message(std::uint32_t crc, const std::byte* 
   __m128i x = _mm_xor_si128(_mm_load_si128(reinterpret_cast<const __m128i*>(block)),
                             towards_end(start, 16 - n));
   if (n >= 4) return reduce(x);
-  // The last 4 - n bytes of the register lie beyond the message: they are what is left of it,
-  // shifted down, and belong to the remainder as they are.
+  // The last 4 - n bytes of the register lie beyond the message: they belong to the remainder as
+  // they are, shifted down.
   return reduce(x) ^ (crc >> (8 * n));
 }
 

@@ -15,9 +15,9 @@ namespace paceline::wire {
 
 inline constexpr std::size_t kIntRecordBytes = 12;
 // What a data packet that collects records takes on the wire beyond a plain one, from its sender
-// on: the header of HPCC (SIGCOMM 2019, section 4.1), two bytes and eight for each of five hops. It
-// names the rate of a link by four bits, for ends that know what they stand for; emulated links
-// have any rate, which takes our records further bytes that are not charged.
+// on: the header of HPCC (SIGCOMM 2019, section 4.1), with two bytes and eight for each of five
+// hops. HPCC names the rate of a link by four bits, whose meaning the ends know. Emulated links
+// have any rate, so our records take further bytes, which are not charged.
 inline constexpr std::uint32_t kIntHeaderBytes = 42;
 
 inline void store_int_record(std::byte* p, const IntHop& hop) {

@@ -11,7 +11,7 @@ struct IpAt {
   bool ipv6 = false;
 };
 
-// Offset of the IP header, which must be whole.
+// Finds the IP header, which must be whole.
 IpAt find_ip(std::span<const std::byte> headers) {
   const std::byte* const p = headers.data();
   std::size_t offset = kEthernetBytes;

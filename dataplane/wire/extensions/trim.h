@@ -2,9 +2,9 @@
 // payload and sends the headers on, in a class ahead of data: the receiver learns of the loss with
 // the next packet instead of after a round trip (NDP, SIGCOMM'17; Ultra Ethernet 1.0).
 //
-// What goes on is Ethernet, IP, UDP, BTH and extension headers, and the ICRC of the whole packet,
-// which nobody can check any more. The DSCP says that it was trimmed, and in which class it goes
-// on; the lengths of IP and UDP stay those of the whole packet.
+// What continues is Ethernet, IP, UDP, BTH and extension headers, and the ICRC of the whole packet,
+// which can no longer be checked. The DSCP says that the packet was trimmed, and in which class it
+// continues; the lengths of IP and UDP stay those of the whole packet.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ constexpr std::uint8_t trimmed_dscp(std::uint8_t traffic_class) {
 }
 static_assert(kDefaultDscpMap.traffic_class(trimmed_dscp(7)) == 7);
 
-// Writes that DSCP. False, and nothing changed, when these are not the headers of an IP packet.
-// Neither the ICRC nor a UDP checksum covers it; that of an IPv4 header is brought up to date.
+// Writes that DSCP. False, with nothing changed, if these are not the headers of an IP packet.
+// Neither the ICRC nor a UDP checksum covers it; the checksum of an IPv4 header is updated.
 bool patch_trimmed(std::span<std::byte> headers, std::uint8_t traffic_class);
 
-// The headers of a packet that was trimmed: the checks of parse_brief, payload_bytes and pad are
-// what it had. ip_length where the headers promise no payload beyond themselves.
+// The headers of a packet that was trimmed: the checks of parse_brief; payload_bytes and pad are
+// those of the whole packet. ip_length if the headers promise no payload beyond themselves.
 [[nodiscard]] ParseError parse_trimmed(std::span<const std::byte> headers, ParsedPacket& out);
 
 }  // namespace paceline::wire

@@ -8,7 +8,7 @@
 namespace paceline::wire {
 namespace {
 
-// -1 if c is no hexadecimal digit.
+// -1 if c is not a hexadecimal digit.
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -26,7 +26,7 @@ struct IpAddress {
     return a;
   }
   static IpAddress load_v4(const std::byte* p) {
-    // Two whole words: who compares the address right away reads it in the same two.
+    // Two whole words: a caller that compares the address right away reads it in the same two.
     IpAddress a;
     store_be64(a.bytes.data(), 0);
     store_be64(a.bytes.data() + 8, std::uint64_t{0xFFFF} << 32 | load_be32(p));

@@ -148,8 +148,8 @@ inline constexpr std::size_t kAtomicAckBytes = 8;
 inline constexpr std::size_t kCnpReservedBytes = 16;
 inline constexpr std::size_t kXrcEthBytes = 4;  // 8 reserved bits, number of a receive queue
 
-// Every extension header a packet may have; which are there, the opcode's properties say. Parse
-// leaves the others zero, build ignores them.
+// Every extension header that a packet may have; the opcode's properties say which are present.
+// Parsing leaves the others zero, building ignores them.
 struct Extensions {
   Reth reth;
   Aeth aeth;

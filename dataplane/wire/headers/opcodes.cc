@@ -18,7 +18,7 @@ std::string_view position_names(Opcode op, std::string_view first, std::string_v
   return only;
 }
 
-// Of XRC; without their first letter the names are those of RC.
+// Names of XRC opcodes; without the first letter they are those of RC.
 std::string_view reliable_name(Opcode op) {
   const OpcodeProperties& row = properties(op);
   switch (row.operation) {

@@ -113,7 +113,7 @@ inline constexpr std::uint16_t response = 1U << 10;   // from responder to reque
 inline constexpr std::uint16_t body = 1U << 11;       // Paceline's own: a message body
 inline constexpr std::uint16_t xack = 1U << 12;       // the body of an extended acknowledgement
 inline constexpr std::uint16_t xrc_eth = 1U << 13;
-// Any extension header whatever.
+// Any extension header at all.
 inline constexpr std::uint16_t any_extension =
     reth | aeth | immediate | ieth | atomic_eth | atomic_ack_eth | deth | xrc_eth;
 }  // namespace opcode_flag
@@ -214,7 +214,7 @@ constexpr std::array<OpcodeProperties, 256> make_opcode_table() {
   row(Opcode::rc_send_last_invalidate, kRc, Operation::send, kLast, kData | ieth);
   row(Opcode::rc_send_only_invalidate, kRc, Operation::send, kOnly, kData | ieth);
 
-  // Requests of XRC name the receive queue that they are for; responses are as those of RC.
+  // XRC requests name the receive queue that they are for; XRC responses are like those of RC.
   for (unsigned rc = 0; rc <= static_cast<unsigned>(Opcode::rc_send_only_invalidate); ++rc) {
     const OpcodeProperties& like = table[rc];
     if (!like.known()) continue;
@@ -246,7 +246,7 @@ constexpr const OpcodeProperties& properties(Opcode op) {
 // The longest extension: that of XACK.
 inline constexpr std::size_t kMaxExtensionBytes = 44;
 
-// "RC SEND Only+Imm", "CNP", "GRANT"; "unknown" for what the table does not hold.
+// "RC SEND Only+Imm", "CNP", "GRANT"; "unknown" for opcodes that are not in the table.
 std::string_view opcode_name(Opcode op);
 std::string_view service_name(Service service);
 

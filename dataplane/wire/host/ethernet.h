@@ -43,9 +43,8 @@ struct EthernetHeader {
 std::size_t store_ethernet(std::byte* out, const MacAddress& destination, const MacAddress& source,
                            std::optional<std::uint16_t> tci, std::uint16_t ether_type);
 
-// Gives the first `bytes` of `buffer` (>= 14) this tag: rewrites the one that is there or moves
-// what follows the addresses. Returns the new length; 0, and nothing changed, when there is no
-// room.
+// Gives the first `bytes` of `buffer` (>= 14) this tag: rewrites an existing tag, or moves what
+// follows the addresses. Returns the new length; 0, with nothing changed, if there is no room.
 std::size_t set_vlan(std::span<std::byte> buffer, std::size_t bytes, std::uint16_t tci);
 // Takes the tag out; returns the new length, `bytes` when there was none. bytes >= 14.
 std::size_t remove_vlan(std::span<std::byte> buffer, std::size_t bytes);

@@ -54,8 +54,8 @@ void make_echo_reply(std::span<std::byte> ip, const EchoMessage& request) {
   header.destination = request.ip.source;
   header.ttl = kReplyTtl;
   store_ip(ip.data(), header, request.ip.datagram_bytes - request.ip.header_bytes);
-  // Of the bytes that the checksum covers, only the type changes: exchanging the addresses does not
-  // change the sum of the pseudo-header.
+  // Only the type changes among the bytes that the checksum covers: exchanging the addresses does
+  // not change the sum of the pseudo-header.
   std::byte* const p = ip.data() + request.ip.header_bytes;
   const std::uint16_t before = load_be16(p);
   store_u8(p, types_of(request.ip.ipv6).reply);

@@ -18,11 +18,11 @@ struct NdMessage {
   IpAddress source;  // unspecified in the solicitation of duplicate address detection (RFC 4862)
   IpAddress destination;
   IpAddress target;
-  // Advertisement: R, S and O.
+  // Advertisement flags R, S and O.
   bool router = false;
   bool solicited = false;
   bool overrides = false;
-  // Source link-layer address option of a solicitation, target one of an advertisement.
+  // A solicitation's source link-layer address option; an advertisement's target option.
   std::optional<MacAddress> link;
   friend bool operator==(const NdMessage&, const NdMessage&) = default;
 };
@@ -42,9 +42,9 @@ inline IpAddress all_nodes_group() {
 // 33:33 and the last four bytes (RFC 2464, 7).
 MacAddress multicast_mac(const IpAddress& group);
 
-// `ip` starts at the IPv6 header of an ICMPv6 packet and holds the whole of it (padding may
-// follow). Everything that RFC 4861, 7.1.1 and 7.1.2 ask for is checked; options other than the
-// link-layer address are skipped, as they must be. Other ICMPv6 types: icmp_type.
+// `ip` starts at the IPv6 header of an ICMPv6 packet and holds the whole packet (padding may
+// follow). Everything that RFC 4861, 7.1.1 and 7.1.2 require is checked. Options other than the
+// link-layer address are skipped, as they must be. Other ICMPv6 types return icmp_type.
 [[nodiscard]] HostError parse_nd(std::span<const std::byte> ip, NdMessage& out);
 
 // Writes IPv6 header, message and option; returns the length, at most kNdMaxBytes.

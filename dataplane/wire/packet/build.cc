@@ -8,8 +8,8 @@
 namespace paceline::wire {
 namespace {
 
-// Where an IPv4 packet without a tag has its headers: nearly every packet, and the only one whose
-// template is as short as HeaderTemplate::kPlainBytes.
+// Where an untagged IPv4 packet has its headers. Nearly every packet is one, and only its template
+// is as short as HeaderTemplate::kPlainBytes.
 constexpr std::size_t kPlainIp = kEthernetBytes;
 constexpr std::size_t kPlainUdp = kPlainIp + kIpv4Bytes;
 constexpr std::size_t kPlainBth = kPlainUdp + kUdpBytes;
@@ -25,8 +25,8 @@ static_assert(kPlainBth + kBthBytes + kXrcEthBytes > HeaderTemplate::kPlainBytes
   store_be16(ip + 10, static_cast<std::uint16_t>(~fold_sum(template_sum + total)));
 }
 
-// The three words of the BTH. Migration state, P_Key and the bits of XRC come from the template's
-// at `from`.
+// Stores the three words of the BTH. The migration state, the P_Key and the bits of XRC come from
+// the template's BTH at `from`.
 [[gnu::always_inline]] inline void store_bth(const std::byte* from, std::byte* bth,
                                              const TransportFields& f, unsigned pad) {
   assert(f.dest_qpn <= kMaxQpn);
@@ -37,7 +37,7 @@ static_assert(kPlainBth + kBthBytes + kXrcEthBytes > HeaderTemplate::kPlainBytes
   store_be32(bth + 8, (f.ack_request ? 0x8000'0000U : 0U) | f.psn.value());
 }
 
-// begin() of all others: with a tag, an XRCETH, or IPv6.
+// begin() for all other packets: with a tag, an XRCETH, or IPv6.
 [[gnu::noinline]] std::byte* begin_long(const HeaderTemplate& header, HeaderBuffer out,
                                         const TransportFields& f, std::size_t after_headers) {
   std::byte* const p = out.data();

@@ -34,8 +34,8 @@ struct TransportFields {
   bool becn = false;
 };
 
-// Any opcode of the table but the control messages (control.h). Takes from `ext` what the opcode
-// has.
+// Any opcode of the table but the control messages (control.h). Uses the fields of `ext` that the
+// opcode has.
 std::size_t build_packet(const HeaderTemplate& header, HeaderBuffer out,
                          const TransportFields& fields, const Extensions& ext);
 
@@ -78,8 +78,8 @@ std::size_t build_cnp(const HeaderTemplate& header, HeaderBuffer out, std::uint3
 std::size_t build_control_prefix(const HeaderTemplate& header, HeaderBuffer out, Opcode opcode,
                                  Psn sequence, std::size_t body_bytes);
 
-// Used by the builder of XACKs: BTH, then room for `body_bytes` (a multiple of 4), of which the
-// buffer need not hold all. Returns where the body ends.
+// For the builder of XACKs: BTH, then room for `body_bytes` (a multiple of 4), of which the buffer
+// need not hold all. Returns where the body ends.
 std::size_t build_body(const HeaderTemplate& header, HeaderBuffer out,
                        const TransportFields& fields, std::size_t body_bytes);
 

@@ -56,8 +56,8 @@ HeaderTemplate make_header_template(const FlowAddressing& flow);
 // Sends the flow's later packets over another path.
 void set_source_port(HeaderTemplate& header, std::uint16_t udp_source_port);
 
-// What is built from it is of XRC, whatever the opcode that a builder is given says: it names the
-// one of RC. With `requests` each packet has an XRCETH, whose number set_xrc_srq() sets.
+// Packets built from it are XRC packets, although builders are given the RC opcode. With
+// `requests`, each packet has an XRCETH, whose number set_xrc_srq() sets.
 void use_xrc(HeaderTemplate& header, bool requests);
 void set_xrc_srq(HeaderTemplate& header, std::uint32_t number);
 

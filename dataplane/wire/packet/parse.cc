@@ -12,7 +12,7 @@ constexpr std::uint8_t kIpProtocolRouting = 43;
 constexpr std::uint8_t kIpProtocolFragment = 44;
 constexpr std::uint8_t kIpProtocolDestinationOptions = 60;
 
-// Offset of the UDP header and bytes from there on, by the IP header.
+// Where the UDP header begins and how many bytes follow, by the IP header.
 struct NetworkLayer {
   std::size_t udp_offset;
   std::size_t payload_bytes;  // UDP header included
@@ -115,8 +115,8 @@ bool aeth_fits(const Aeth& aeth, Operation operation) {
   return operation == Operation::acknowledge ? aeth.is_valid() : aeth.is_ack();
 }
 
-// `p` points behind the BTH; the opcode's extension_bytes are there. In the order in which they
-// follow one another on the wire.
+// `p` points behind the BTH; the opcode's extension_bytes are there. Reads the extensions in the
+// order in which they follow on the wire.
 ParseError load_extensions(const std::byte* p, const OpcodeProperties& properties,
                            Extensions& ext) {
   if (properties.has(opcode_flag::deth | opcode_flag::xrc_eth)) {  // at most one of them
@@ -144,8 +144,8 @@ ParseError load_extensions(const std::byte* p, const OpcodeProperties& propertie
   return ParseError::ok;
 }
 
-// Whether everything below the BTH is what nearly every packet has: no tag, IPv4, lengths that
-// agree with one another. What is not plain need not be wrong.
+// Whether everything below the BTH is as in nearly every packet: no tag, IPv4, lengths that agree
+// with one another. A packet that is not plain need not be wrong.
 inline bool is_plain_ipv4(const std::byte* p, std::size_t size, std::uint32_t separate_payload) {
   constexpr std::size_t kIp = kEthernetBytes;
   constexpr std::size_t kUdp = kIp + kIpv4Bytes;
@@ -256,8 +256,8 @@ template <bool kFrame, bool kBrief>
                : parse_ipv4<kBrief>(ip, ip_size, options.verify_ip_checksum, out, net);
   if (network != ParseError::ok) return network;
 
-  // UDP, and from here on what the lengths promise must be there: in the frame, or in the headers
-  // and the payload that lies apart plus the ICRC that is not there yet.
+  // UDP. From here on everything that the lengths promise must be there: in the frame, or in the
+  // headers and the separate payload plus the ICRC that is not there yet.
   const std::size_t bth = net.udp_offset + kUdpBytes;
   if (size < bth + kBthBytes) return ParseError::too_short;
   const std::byte* const udp = p + net.udp_offset;

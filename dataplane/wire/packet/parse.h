@@ -1,11 +1,10 @@
 // From bytes to a packet that can be acted upon. Two forms of input, one set of rules:
 //
-//   parse_frame    one contiguous Ethernet frame from a NIC or a capture, ICRC included; bytes
-//   after
-//                  the IP datagram (Ethernet padding, frame check sequence) are ignored.
+//   parse_frame    one contiguous Ethernet frame from a NIC or a capture, ICRC included. Bytes
+//                  after the IP datagram (Ethernet padding, frame check sequence) are ignored.
 //   parse_headers  the serialised headers alone, exactly as long as they are, and the length of a
-//                  payload that lies elsewhere or does not exist (paceline's Packet). No ICRC is
-//                  there, none is checked.
+//                  payload that lies elsewhere or does not exist (paceline's Packet). There is no
+//                  ICRC, so none is checked.
 //
 // Accepted: Ethernet with at most one 802.1Q tag; IPv4 without options or IPv6 without extension
 // headers; UDP to port 4791; any opcode of the table. The UDP checksum is not looked at: RoCEv2

@@ -20,7 +20,7 @@
 namespace paceline::test {
 namespace {
 
-// Of a process, user and system, in seconds; the fields 14 and 15 of proc(5) stat.
+// The processor time of a process, user and system, in seconds: fields 14 and 15 of proc(5) stat.
 std::optional<double> processor_seconds(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

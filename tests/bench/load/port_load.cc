@@ -44,7 +44,8 @@ struct Options {
   bool copy = false;
 };
 
-// Of an RC WRITE Middle over IPv4: Ethernet with its check sequence, IP, UDP, BTH, ICRC.
+// The headers of an RC WRITE Middle over IPv4: Ethernet with its check sequence, IP, UDP, BTH,
+// ICRC.
 constexpr std::uint32_t kFullHeaders = 14 + 20 + 8 + 12 + 4 + 4;
 
 double thread_seconds() {

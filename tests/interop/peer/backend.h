@@ -1,6 +1,6 @@
-// What a test peer can do, whoever does it: the Linux kernel's verbs in the guest, or our engine
-// beside it. commands.h drives either with the same lines, so that both ends of a test are the same
-// program but for this.
+// What a test peer can do, in either implementation: the Linux kernel's verbs in the guest, or our
+// engine beside it. commands.h drives either with the same lines, so that both ends of a test are
+// the same program but for this.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A port with weather in both directions: what passes is lost, repeated or overtaken by a seeded
-// generator (port/impair.h), and single packets can be damaged, counted and sent again on demand.
+// A port that disturbs both directions: a seeded generator (tests/support/impair.h) loses, repeats
+// or delays packets, and single packets can be damaged, counted and sent again on demand.
 // It stands between an engine and a ResolvingPort, so that only RoCEv2 meets it.
 //
 // A direction's generator sees the packets of that direction only, in their order: same seed, same

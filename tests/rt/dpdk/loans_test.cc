@@ -268,7 +268,7 @@ void overwrite_when_completed(const Impairments& impairments, std::uint32_t pack
   for (const auto& port : pair.ports) CHECK(port->packets().in_use() == 0);
 }
 
-// Of a program, behind a thread that copies: it answers when it is told to.
+// The memory of a program behind a thread that copies: it answers when the test tells it to.
 class LateMemory final : public MemoryProvider {
  public:
   explicit LateMemory(std::span<std::byte> bytes) : bytes_(bytes) {}

@@ -77,7 +77,7 @@ pause = "both"
   const auto report = opened.testbed->report();
   REQUIRE(!report.empty());
   CHECK(report[0].find("port null: net_null0: driver net_null, ") == 0);
-  // What it cannot do it goes on without, and says so once.
+  // It continues without what it cannot do, and says so once.
   const auto lines_with = [&](const std::string& text) {
     return std::count_if(report.begin(), report.end(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;

@@ -1,6 +1,7 @@
-// Broken frames by the thousand beside a good connection, over a cable whose frames are exact heap
-// copies: what reads too far is seen by the address sanitizer. tests/rt/storm/frame_storm.cc does
-// it by the million; tests/rt/dpdk has the same over a device.
+// Thousands of broken frames beside a good connection, over a cable whose frames are exact heap
+// copies, so that the address sanitizer sees every read beyond the end.
+// tests/rt/storm/main/frame_storm.cc sends millions of them; tests/rt/dpdk does the same over a
+// device.
 #include <catch2/catch.hpp>
 
 #include "tests/rt/support/heap_cable.h"

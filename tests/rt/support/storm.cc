@@ -34,7 +34,7 @@ wire::IpAddress host_v6(unsigned index) {
   return v6_of(0xFD, static_cast<std::uint8_t>(1 + index));
 }
 
-// The good ends know each other for certain: whoever is on the link can claim an address, and no
+// The good ends know each other for certain: any host on the link can claim an address, and no
 // protocol of a host's can help that.
 HostConfig host_of(unsigned index) {
   HostConfig config;
@@ -245,7 +245,7 @@ std::string storm_round(Port& victim_port, Port& peer_port, FrameMutator& mutato
     const std::size_t most = 60U + peer_port.info().payload_room;
     constexpr std::uint64_t kMostTurns = 2'000'000;
     std::optional<Frame> next;
-    // Some turns more, for what is under way and for answers to it.
+    // Some turns more, for frames in flight and for answers to it.
     for (unsigned after = 0; after < 64; ++report.turns) {
       now = now + picos_from_micros(3);
       for (unsigned i = 0; i < config.burst && report.injected < config.frames; ++i) {

@@ -53,7 +53,7 @@ class VerifiedSide final : public WorkerApp {
  public:
   // `finished` is counted up once, when all is sent and received or something is wrong.
   VerifiedSide(const SideConfig& config, Port& port, std::atomic<int>& finished);
-  // One of several on `engine`, which must outlive it and is polled by somebody else.
+  // One of several on `engine`, which must outlive it and is polled elsewhere.
   VerifiedSide(const SideConfig& config, transport::Engine& engine, std::atomic<int>& finished);
 
   transport::Engine& engine() { return engine_; }
@@ -71,7 +71,7 @@ class VerifiedSide final : public WorkerApp {
   std::string verdict();
   // The same of the bytes alone: where other connections share the engine and its counters.
   std::string bytes_verdict();
-  // Of the other end's messages, read ones included, so far.
+  // Bytes of the other end's messages so far, READs included.
   std::uint64_t bytes_wanted() const;
 
  private:

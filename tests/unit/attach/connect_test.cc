@@ -1,4 +1,4 @@
-// Who listens and accepts nobody: a service that is stopped, or stuck.
+// A service that listens but accepts nobody: it is stopped, or stuck.
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -40,7 +40,7 @@ TEST_CASE("adaptive yield: what was long ago is forgiven", "[base]") {
   yield.yielded(30'000'000, 33'000'000);  // twice: 40 ms
   std::int64_t now = 73'000'000;
   REQUIRE(yield.worthwhile(now));
-  yield.yielded(now, now + 1'000);  // well at once is no proof
+  yield.yielded(now, now + 1'000);  // well at once is not a proof
   now += 50'000'000;
   yield.yielded(now, now + 1'000);  // well for as long as it was avoided is
   yield.yielded(now, now + 3'000'000);

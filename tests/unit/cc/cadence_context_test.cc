@@ -67,7 +67,7 @@ TEST_CASE("cadence: start bytes shrink with size, with what is under way, with t
   CHECK(start_of(3 * p.small_bytes / 2, 0) < p.small_bytes / 2);
   CHECK(start_of(3 * p.small_bytes / 2, 0) > p.packet_bytes);
   CHECK(start_of(10'000'000, 0) == 0);
-  // A start that is not acknowledged yet counts as part of the message, and is under way already.
+  // A start that is not acknowledged yet counts as part of the message, and is in flight already.
   CHECK(start_of(10'000, 20'000) >= message_wire_bytes(p, 10'000));
   CHECK(start_of(p.small_bytes * 3 / 4, p.small_bytes * 3 / 4) < p.packet_bytes);
 
@@ -274,7 +274,7 @@ TEST_CASE("cadence: I5, an expired lease halves the rate per RTT down to R_fb, t
   CHECK(mbps(w.d) == w.p.fallback_mbps);
   CHECK(w.d.ceiling == kUnlimited);
 
-  // It goes on probing, ever more slowly, up to a millisecond.
+  // It still probes, ever more slowly, up to a millisecond.
   const std::int64_t first = w.d.wake_at.count - w.now;
   for (int i = 0; i < 20; ++i) w.tick_at(w.d.wake_at.count);
   CHECK(w.d.wake_at.count - w.now > first);

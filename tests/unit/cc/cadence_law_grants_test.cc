@@ -320,7 +320,7 @@ TEST_CASE("cadence law 40: beyond a_max channels wait, and half of the active se
     port.run(2 * law.rtt());
     REQUIRE(port.difference(law_late(law)) == "");
     require_seats_taken();
-    // Who waited longest has got the place of who was active.
+    // The channels that waited longest took the places of active ones.
     const std::size_t turns = std::min(count - seats, std::max<std::size_t>(1, seats / 2));
     for (std::size_t i = 0; i < turns; ++i) REQUIRE(port.channels[seats + i].grant.rate_mbps > 0);
   });

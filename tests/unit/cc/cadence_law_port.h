@@ -223,7 +223,7 @@ inline std::size_t law_few(Random& random, const CadenceLaw& law) {
   return 1 + random.below(std::min<std::uint64_t>(law.p.max_active, 8));
 }
 
-// Of `channels` the first `begin` have much to send each, and no cap.
+// The first `begin` of `channels` have much to send each, and no cap.
 inline CadenceLawPort law_sharing(const CadenceLaw& law, std::size_t channels, std::size_t begin) {
   CadenceLawPort port(law, channels);
   for (std::size_t i = 0; i < begin; ++i) port.request(i, 8 * std::uint64_t{law.p.bdp_bytes});

@@ -94,7 +94,7 @@ TEST_CASE("cadence path: bytes under way are bounded by the present rate") {
   CHECK(w.d.window_bytes == Approx(static_cast<double>(part)).epsilon(0.001));
 }
 
-// Of many that send to one port each has one packet on its way, whatever it has to catch up.
+// When many channels send to one port, each has one packet in flight, whatever it has to catch up.
 TEST_CASE("cadence path: a narrow grant has one packet under way, and half a round trip's slack") {
   Granted w(2000, 3'200);
   w.round_trip(w.p.rtt_ns);

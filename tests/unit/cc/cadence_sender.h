@@ -1,4 +1,5 @@
-// A sender's context of Cadence, with a arbiter that grants every ask and a wire that only counts.
+// A sender's context of Cadence, with an arbiter that grants every request and a wire that only
+// counts.
 #pragma once
 
 #include <algorithm>

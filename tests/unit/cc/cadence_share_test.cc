@@ -1,4 +1,4 @@
-// Who gets how much of a port: weights, and little that is left.
+// Which channel gets how much of a port: weights, and channels with little left to send.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/cc/cadence_port.h"

@@ -149,7 +149,7 @@ class LossyChannel {
     data_.push_back({now_, event_.sent_total, chance(loss)});
   }
 
-  // Credit granted = bytes arrived + bytes lost + bytes under way + credit that is not used yet.
+  // Credit granted = bytes arrived + bytes lost + bytes in flight + credit that is not used yet.
   // The receiver sees the first of these alone. It may take for unused: what is unused, what is
   // under way, and losses that no REQUEST has told of. It may not take less for unused than what
   // is, but for packets that arrive after a REQUEST that has counted them.

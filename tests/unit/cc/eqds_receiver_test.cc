@@ -1,4 +1,4 @@
-// The pull pacer, rule by rule (eqds_receiver.h), with hand-written REQUESTs.
+// The pull pacer, rule by rule, with hand-written REQUESTs.
 #include "cc/eqds/receiver.h"
 
 #include <array>
@@ -274,7 +274,7 @@ TEST_CASE("eqds pacer: old REQUESTs, restarts, closed and forgotten channels", "
   pacer.request(1, 77'000'000);
   CHECK(pacer.r.snapshot().active == 1);
   pacer.senders[1].request.req_seq += 1;
-  // The sender has begun anew from 0.
+  // The sender has restarted from 0.
   pacer.senders[1].request.sent_total = 0;
   pacer.request(1, 8 * 4170);
   pacer.run_to(pacer.now + 20'000);

@@ -130,7 +130,7 @@ TEST_CASE("eqds: credit is cumulative, and used at line rate", "[cc][eqds]") {
   c.grant(33'360);  // and comes late
   CHECK(c.d.ceiling == 50'040);
   CHECK(c.d.rate == rate_from_gbps(100));
-  // Of another algorithm: rate and ceiling.
+  // A grant of another algorithm carries a rate and a ceiling.
   c.grant(60'000, false);
   CHECK(c.d.rate == rate_from_mbps(20'000));
   CHECK(c.d.ceiling == 60'000);
@@ -155,7 +155,7 @@ TEST_CASE("eqds: unanswered REQUESTs are repeated, rarer, and then the fallback 
   CHECK(c.d.ceiling == kUnlimited);
   CHECK(c.d.rate == rate_from_mbps(c.p.fallback_mbps));
   const unsigned before = c.requests;
-  c.wake();  // it goes on asking
+  c.wake();  // it keeps asking
   CHECK(c.requests == before + 1);
   c.e.sent_total += 100 * 4170;
   c.grant(c.e.sent_total + 16'680);

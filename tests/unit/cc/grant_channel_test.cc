@@ -121,7 +121,7 @@ TEST_CASE("grants: what is not used when the backlog is gone is given back", "[g
   CHECK(b.request.demand_bytes == 0);
   CHECK(b.request.sent_total == b.sent);
   CHECK(b.request.round == 1);
-  // A GRANT that was under way is void: the receiver took it back with the REQUEST.
+  // A GRANT that was in flight is void: the receiver took it back with the REQUEST.
   const auto old = static_cast<std::uint32_t>(b.now - 1'000);
   b.post(1'000'000);
   CHECK(b.requests == 3);
@@ -191,7 +191,7 @@ TEST_CASE("grants: without any answer the fallback takes over, and a GRANT ends 
   CHECK(b.requests >= 9);
   CHECK(b.now - 1'000'000 < 1100 * kGrantRtt);
   b.wake();
-  CHECK(b.decision.fallback);  // goes on asking
+  CHECK(b.decision.fallback);  // keeps asking
   b.grant(b.sent + 2 * kPacket, b.request.timestamp_ns);
   CHECK_FALSE(b.decision.fallback);
   CHECK(b.send() == 2);

@@ -77,7 +77,7 @@ class Senders {
     REQUIRE(receiver_.check_invariants(Nanos{now}) == "");
     return raised;
   }
-  // Until nothing is granted any more although time goes on, `span` at most.
+  // Until nothing is granted any more although time advances, `span` at most.
   std::int64_t run(std::int64_t now, std::int64_t span) {
     const std::int64_t end = now + span;
     while (now <= end) {

@@ -46,7 +46,7 @@ TEST_CASE("homa receiver: a shorter one comes before those that are served", "[h
   CHECK(b.senders.granted(1) == 100'000);
   b.senders.send(0, first / 2);
   b.senders.run(b.now + 4'000, 2'000);
-  // All of the short one is granted: the long one goes on.
+  // All of the short one is granted: the long one continues.
   CHECK(b.senders.granted(0) > first / 2);
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("sird sender: above SThr all that hold credit are told, and when it is
   sender.update(Nanos{5'000}, 0, piled(third + 100));
   CHECK(told(sender, 5'000, true) == std::vector<std::uint32_t>{0, 2, 4});
   CHECK(sender.congested());
-  // One that gets credit only now hears of it.
+  // A channel that gets credit only now is told.
   sender.update(Nanos{5'100}, 1, piled(10));
   CHECK(told(sender, 5'100, true) == std::vector<std::uint32_t>{1});
   sender.update(Nanos{9'000}, 0, piled(0));

@@ -89,7 +89,7 @@ class Group {
   std::uint64_t parts() const { return cut_.parts(); }
 
  private:
-  // A rank's queues have room for what is under way.
+  // A rank's queues have room for everything in flight.
   void check_traffic() {
     for (std::size_t i = 0; i < traffic_.size(); ++i) {
       const PeerTraffic& t = traffic_[i];

@@ -84,7 +84,7 @@ TEST_CASE("plan results: who waits for what, once nobody goes on", "[collective]
                                      "rank 0 waits for the acknowledgement of message 0",
                                      "rank 1 waits for message 1"});
   CHECK(results.stalled());
-  // One that goes on no longer waits.
+  // A rank that continues no longer waits.
   results.take(1, {{"finished", 1}, {"later", false}});
   CHECK(results.waits() == Lines{"rank 0 waits for the acknowledgement of message 0"});
 }

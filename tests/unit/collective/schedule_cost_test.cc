@@ -74,7 +74,7 @@ TEST_CASE("schedule cost: two levels take turns on NVLink and NICs", "[jobs]") {
 }
 
 TEST_CASE("schedule cost: a port that few hops use bounds a ring of many", "[jobs]") {
-  // Of a ring of 2 servers of 8, one NIC of each carries 2 S (n - 1) / n in n - 1 turns.
+  // In a ring over 2 servers of 8, one NIC of each server carries 2 S (n - 1) / n in n - 1 turns.
   const TuneGroup group =
       tune_samples::group_on("topology = \"rail\"\nnics = 8\nservers = 2\nhosts_per_leaf = 2");
   constexpr SendCost kNoLatency{0, 1e-10, 0, 1e-14};
@@ -105,7 +105,7 @@ TEST_CASE("schedule cost: parts follow one another by the busiest port or by the
   const ScheduleCost cost = cost_on(group, CollectiveOp::broadcast, "chain");
   const double n = 8;
   const double parts = 64;
-  // Enough parts under way: the first passes n - 1 hops, each further one a port.
+  // Enough parts in flight: the first passes n - 1 hops, each further one a port.
   const double part = kBytes / parts * kCost.beta;
   CHECK(cost.estimate({kBytes, 64, 64}, kCost).total() ==
         Approx((n - 1) * (kCost.alpha + part) + (parts - 1) * part).epsilon(1e-3));
@@ -141,8 +141,8 @@ TEST_CASE("schedule cost: the fit of a star is its rate and its latency", "[jobs
   const TuneGroup group = tune_samples::group_on("hosts = 8\nrate = \"100Gb/s\"\ndelay = \"1us\"");
   const auto fit = fit_cost(group, std::atomic<bool>{false});
   REQUIRE(fit.ok());
-  // Of each 4096 bytes, 2 % for headers, 2 % for the acknowledgement of what comes the other way;
-  // of a step of 256 KiB, 1.2 % for 3 KiB more of its first packet that are stored and forwarded.
+  // For each 4096 bytes, headers add 2 %, and acknowledgements of the other direction add 2 %. In a
+  // step of 256 KiB, 3 KiB more of the first packet are stored and forwarded: 1.2 %.
   CHECK(fit.value.beta * 100e9 / 8 >= 1.02);
   CHECK(fit.value.beta * 100e9 / 8 <= 1.06);
   // Two links of 1 us; the step is a packet that is stored and forwarded once, and no more.

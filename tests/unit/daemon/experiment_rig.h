@@ -71,7 +71,7 @@ class ExperimentRig {
     context.run_for(std::chrono::milliseconds(5));
   }
 
-  // What a daemon has, anew; the store and the folder stay.
+  // A new daemon with the same store and folder.
   void open_daemon() {
     ControlSettings control;
     control.path = folder.file("control.sock");
@@ -103,7 +103,7 @@ class ExperimentRig {
     context.run_for(std::chrono::milliseconds(20));
   }
 
-  // Time goes on by a millisecond a round, with a look at the segment in each.
+  // Time advances by a millisecond per round, with a look at the segment in each.
   template <class Condition>
   bool run_until(Condition condition) {
     for (int i = 0; i < 20'000 && !condition(); ++i) {

@@ -38,7 +38,7 @@ TEST_CASE("an experiment is registered, runs to a verdict and is promoted on req
   rig.hub.listen([&](std::string_view topic, const Json& data) {
     if (topic == "experiment") events.push_back(data.at("event").get<std::string>());
   });
-  // Registered before the service hears of it.
+  // Registered before the service is told.
   const auto begin = rig.service.operations["trial"];
   std::string digest_then;
   rig.service.operations["trial"] = [&](const Json& request) {

@@ -33,7 +33,7 @@ TEST_CASE("docs/api/openapi.json describes every endpoint", "[openapi]") {
   UnstartedDaemon unstarted;
   std::ostringstream file;
   file << std::ifstream(std::string(PACELINE_SOURCE_DIR) + kApiFile).rdbuf();
-  // Written anew by: test_daemon "[.write-reference]"
+  // To rewrite it: test_daemon "[.write-reference]"
   CHECK(file.str() == unstarted.text());
 }
 

@@ -1,5 +1,5 @@
 // Parameters: what is asked for is what the tables allow, changes are journalled and reverted, and
-// a service that was started anew gets back what was in force.
+// a service that was restarted gets back what was in force.
 #include "control/daemon/parameters/parameters.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -314,7 +314,7 @@ TEST_CASE("another daemon finds what was in force, and what changed while there 
     ParametersRig rig(folder);  // the same service: but this fake has forgotten
     CHECK(rig.last()["action"] == "found");
     CHECK(rig.last()["nics"]["h1"]["to"] == json_of(usual_set()));
-    rig.sets["h0"].values["alpha_gain"] = 0.04;  // kept by a trial that somebody ended
+    rig.sets["h0"].values["alpha_gain"] = 0.04;  // kept by a trial that a client ended
     rig.arm = 1;
     rig.run([](ParametersRig& r) -> net::awaitable<Reply> {
       co_await r.parameters->adopt();

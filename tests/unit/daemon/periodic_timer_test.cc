@@ -19,7 +19,7 @@ TEST_CASE("beats follow until one of them stops the timer, and it can be started
                        })
                 .empty());
     context.restart();
-    context.run();  // returns, for nothing waits any more
+    context.run();  // returns, because nothing waits any more
     CHECK(beats == 20);
   }
 }

@@ -20,7 +20,7 @@ TEST_CASE("a plug-in in quarantine is told once, and not what was so before", "[
   };
   count = 3;
   segment.write(1);
-  CHECK(look().empty());  // what it finds is no news
+  CHECK(look().empty());  // what it finds is not new
   count = 4;
   segment.write(1);
   CHECK(look() == std::vector<std::string>{"h1"});

@@ -89,7 +89,7 @@ TEST_CASE("changes of parameters, arms and the guard are told once", "[sampler]"
   segment.write(1);
   REQUIRE(sampler.open(segment.bytes()).empty());
   sampler.sample(kEpoch);
-  CHECK(sampler.changes().empty());  // what it finds is no change
+  CHECK(sampler.changes().empty());  // the first look is not a change
   segment.body.generation = 8;
   segment.body.arm = 1;
   segment.body.epoch = 3;

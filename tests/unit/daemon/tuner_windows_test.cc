@@ -137,7 +137,7 @@ TEST_CASE("windows are not fresh without telemetry, after another service, or wh
   REQUIRE(rig.sampler.open(other.bytes()).empty());
   CHECK_FALSE(rig.look().fresh);
   CHECK(rig.look().fresh);
-  rig.value("tx_data_bytes") = 10;  // less than before: it counts anew
+  rig.value("tx_data_bytes") = 10;  // less than before: the count has restarted
   segment.write(0);
   REQUIRE(rig.sampler.open(segment.bytes()).empty());
   rig.look();

@@ -114,7 +114,7 @@ TEST_CASE("a rank that computes long and comes late is slow; one that comes late
   CHECK(diagnose(e).empty());
   for (RankStep& step : e.ranks[2].steps) step.late_us = 60;
 
-  // Once or now and then is no fault.
+  // Once or occasionally is not a fault.
   for (std::size_t c = 0; c < 8; ++c) {
     if (c % 4 != 0) e.ranks[2].steps[c] = {static_cast<std::uint32_t>(c), 100, 0};
   }
@@ -460,7 +460,7 @@ TEST_CASE("a NIC that pauses its switch is a slow receiver, behind a PCIe limit 
       e, [](const PairEvidence& pair) { return pair.src == 2; }, 330);
   CHECK(diagnose(e).front().cause == Cause::pcie_limit);
   add_pauses(e, 2, 0.95);
-  // Who waits for it takes packets for lost.
+  // A sender that waits for it takes packets for lost.
   for (PairEvidence& pair : e.pairs) {
     if (pair.dst == 2) pair.windows[4].losses = pair.windows[4].timeouts = 5;
   }
@@ -510,7 +510,7 @@ TEST_CASE("connections collide where a full link has far more than a fair hash g
     return std::any_of(said.begin(), said.end(),
                        [](const Verdict& v) { return v.cause == Cause::hash_collision; });
   };
-  // The full link loses packets: that is no bad optic.
+  // The full link loses packets: that is not a bad optic.
   Evidence loses = with(0, 200'000);
   for (PairEvidence& pair : loses.pairs) {
     if (goes_by(pair, 4)) pair.windows[3].losses = 3;
@@ -523,8 +523,8 @@ TEST_CASE("connections collide where a full link has far more than a fair hash g
   CHECK_FALSE(collide(0, 500));       // it has room for all
 }
 
-// Of what is sent to every NIC, this many bytes are under way at the end of each window, and these
-// shares of the packets arrive marked: `odd` for the NICs from first to last, `usual` for others.
+// What is sent to every NIC: this many bytes are in flight at the end of each window, and these
+// shares of the packets arrive marked, `odd` for the NICs from first to last, `usual` for others.
 struct Marking {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
@@ -556,7 +556,7 @@ TEST_CASE("a switch that marks nothing where its peers mark, or much where they 
   REQUIRE(found.size() == 1);
   CHECK(found[0].cause == Cause::wrong_ecn);
   CHECK(found[0].culprit == "leaf0");
-  // What is under way is measured: what was counted at other times does not matter.
+  // Bytes in flight are measured: counts at other times do not matter.
   Evidence measured = off;
   for (NicEvidence& nic : measured.nics) {
     for (NicWindow& window : nic.windows) {

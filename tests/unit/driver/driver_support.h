@@ -40,8 +40,8 @@ inline std::uint32_t queue_pairs(const VirtualWorld& world, std::uint32_t host) 
   return count;
 }
 
-// A message of one full packet of 4096 bytes that somebody waits for, alone in the fabric: 4198
-// bytes on a link, for it carries immediate data, at 80 ps each over two links and 2 us of
+// A message of one full packet of 4096 bytes that another message waits for, alone in the fabric:
+// 4198 bytes on a link, for it carries immediate data, at 80 ps each over two links and 2 us of
 // propagation. Its ACK arrives 2 us and two times 86 bytes later.
 inline constexpr std::int64_t kArrivalPs = 2 * 4198 * 80 + 2'000'000;
 inline constexpr std::int64_t kAckPs = 2 * 86 * 80 + 2'000'000;

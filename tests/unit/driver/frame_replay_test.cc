@@ -156,7 +156,7 @@ TEST_CASE("replay: frames that cannot be sent are refused, each with its number"
         "frame 1 has 13 bytes; allowed on this port are 14 to 4224");
   CHECK(error_of(capture_text({{0, frame_text(60, 'x')}, {0, frame_text(4225, 'x')}})) ==
         "frame 2 has 4225 bytes; allowed on this port are 14 to 4224");
-  CHECK_THAT(error_of("nothing"), Catch::StartsWith("byte 0: no capture"));
+  CHECK_THAT(error_of("nothing"), Catch::StartsWith("byte 0: not a capture file"));
 }
 
 TEST_CASE("replay: a port that takes nothing is given up", "[replay]") {

@@ -166,7 +166,7 @@ TEST_CASE("message app: a message beyond 1 GiB is posted in pieces and completes
   CHECK(world.engine(0).counters().completions == 2);  // two pieces; the second is the message's
   CHECK(world.engine(1).counters().rx_data_bytes == bytes);
   CHECK(world.messages_completed() == 2);
-  // Who waits for it waits for the last piece.
+  // A message that waits for this one waits for its last piece.
   const std::int64_t least = static_cast<std::int64_t>(bytes) * 80;
   CHECK(world.records()[1].ready.count > least);
   CHECK(world.records()[0].completed > world.records()[1].ready);

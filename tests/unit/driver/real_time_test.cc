@@ -145,7 +145,7 @@ TEST_CASE("real time: stops are counted, and held ones are not part of time", "[
     REQUIRE(world.run() == RunEnd::completed);
     const RealTimeReport& report = world.real_time();
     INFO("stops " << report.stop_count << " of " << clock.stops());
-    // Those shorter than the threshold, a fortieth of the longest, are none.
+    // Stops shorter than the threshold, a fortieth of the longest, do not count.
     CHECK(report.stop_count > clock.stops() * 9 / 10);
     CHECK(report.stop_count <= clock.stops());
     CHECK(report.stops.size() == report.stop_count);

@@ -1,4 +1,4 @@
-// Clocks for worlds in real time that do as a test says: time passes only when somebody waits, or
+// Clocks for worlds in real time that do as a test says: time passes only when a thread waits, or
 // by steps drawn from a seed.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace paceline {
 
-// A machine without limits: whoever waits comes back at the very time, and nothing takes any.
+// A machine without limits: a waiting thread comes back at the exact time, and nothing takes any.
 class ExactClock final : public WallClock {
  public:
   Picos now() override { return now_; }

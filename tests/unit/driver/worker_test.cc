@@ -151,7 +151,7 @@ TEST_CASE("worker: what comes is answered in the same turn, and acknowledged beh
   using enum wire::Opcode;
   CHECK(answered_with(true, 64) == std::vector{rc_send_only, rc_acknowledge});
   CHECK(answered_with(false, 64) == std::vector{rc_acknowledge, rc_send_only});
-  // Of more than a packet all would go ahead: it waits for the acknowledgement.
+  // A message of more than one packet would go ahead as a whole: it waits for the acknowledgement.
   CHECK(answered_with(true, 4097) == std::vector{rc_acknowledge, rc_send_first, rc_send_last});
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("worker: time that is missing is counted and told to the engines") {
   CHECK(one.engine.view().host_stops().until == us(30'702));
 }
 
-// On a machine where others always have the processors every turn comes late. What is due goes on.
+// On a machine where others always have the processors every turn comes late. Due work continues.
 TEST_CASE("worker: deadlines are kept where every turn is a hiccup") {
   constexpr std::uint64_t kPackets = 20;
   constexpr std::uint64_t kBase = 0x1000;

@@ -11,7 +11,7 @@
 namespace paceline {
 namespace {
 
-// Five hosts, three of which send to host 0; the clocks of hosts 1 and 2 change under way.
+// Five hosts, three of which send to host 0; the clocks of hosts 1 and 2 change during the run.
 config::Scenario probed(std::uint64_t seed) {
   config::Scenario s = quiet_star(5);
   s.seed = seed;

@@ -266,7 +266,7 @@ TEST_CASE("files are written whole or not at all") {
   CHECK_THROWS_AS(read_results_file((folder / "none.json").string()), ResultsFileError);
   CHECK_THROWS_AS(read_results_file(folder.string()), ResultsFileError);
   CHECK_THROWS_AS(read_results_file("/dev/zero"), ResultsFileError);  // and it ends
-  // A link where the new file is written first, put there by somebody else: it is not followed.
+  // A link where the new file is written first, put there by another user: it is not followed.
   std::filesystem::create_symlink(folder / "victim", path + ".partial");
   write_results_file(path, text);
   CHECK_FALSE(std::filesystem::exists(folder / "victim"));
@@ -274,7 +274,7 @@ TEST_CASE("files are written whole or not at all") {
   std::filesystem::create_directories(folder / "taken" / "inside");
   CHECK_THROWS_AS(write_results_file((folder / "taken").string(), text), ResultsFileError);
   CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 2);
-  // What is no file is written to, and stays what it is: a pipe, or /dev/null.
+  // Something other than a file is written to, and stays what it is: a pipe, or /dev/null.
   const std::string pipe = (folder / "pipe").string();
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);

@@ -31,7 +31,7 @@ constexpr AnalysisOptions kQuick{.full = true, .redraws = 400, .resamples = 600}
 
 TEST_CASE("A/A: every interval errs in about 5 % of assignments, the decision in less", "[slow]") {
   constexpr unsigned kPermutations = 1000;
-  // One set of blocks, which no arm touches; the assignment is drawn anew each time.
+  // One set of blocks, which no arm touches; the assignment is drawn again each time.
   Random random(11);
   std::vector<double> world;
   for (int b = 0; b < 60; ++b) {

@@ -202,12 +202,12 @@ TEST_CASE("a damaged line in the middle is an error with its place") {
   const std::string line = record_line(BlockRecord{});
   const auto read = read_blocks(line + "{]\n" + line, "blocks.jsonl");
   REQUIRE(read.errors.size() == 1);
-  CHECK(read.errors[0] == "blocks.jsonl:2: no JSON object");
+  CHECK(read.errors[0] == "blocks.jsonl:2: not a JSON object");
   const auto wrong = read_blocks("{\"schema\":1,\"block\":-1}\n", "b");
   CHECK_FALSE(wrong.ok());
 }
 
-// A total whose name is no series would silently leave its metrics without a value.
+// A total whose name is not a series would silently leave its metrics without a value.
 TEST_CASE("every total of a block is a series of the segment") {
   NicTotals totals;
   const auto all = telemetry::nic_series();

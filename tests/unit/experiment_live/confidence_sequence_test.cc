@@ -16,7 +16,7 @@ double reach_by_hand(double n, double s, double alpha, double tuned) {
   return s * std::sqrt(2 * (n * r2 + 1) / (n * n * r2) * std::log(std::sqrt(n * r2 + 1) / alpha));
 }
 
-// Of so many A/A experiments with up to 300 looks: the share that would ever have been stopped.
+// The share of A/A experiments, with up to 300 looks each, that would ever have been stopped.
 double stopped_share(unsigned experiments, std::uint32_t least, std::uint64_t seed) {
   unsigned stopped = 0;
   for (unsigned e = 0; e < experiments; ++e) {

@@ -258,7 +258,7 @@ TEST_CASE("telemetry that is missing, or not of this arm, discards the pair in b
   plant.obey(record);
   CHECK(plant.runner.next(plant.now).block == 8);  // not repeated
   plant.run([](const Action& a) { return a.kind == Kind::sample && a.block == 9; });
-  plant.arms[0] ^= 1;  // somebody else changed the arm
+  plant.arms[0] ^= 1;  // another client changed the arm
   plant.run([](const Action& a) { return a.kind == Kind::use_arms; });
   const PairTable table = pair_up(plant.runner.schedule(), plant.runner.records(), true);
   CHECK(table.discarded == 2);

@@ -94,7 +94,7 @@ TEST_CASE("credits: an incast loses nothing, pauses nobody and uses the link ful
   CHECK(stats.total_drops() == 0);
   CHECK(stats.pause_frames == 0);
   CHECK(stats.resume_frames == 0);
-  // The bottleneck never starves: what is under way to it is more than a round trip.
+  // The bottleneck never starves: more than a round trip is in flight to it.
   CHECK(last_delivery(lab, 8) == kWire * 2 + serialization_time(kFull, kLine) * 1'601);
   // Seven of eight parts of the time nobody may send; no queue holds more than all buffers.
   CHECK(stats.pause_time > Picos{7 * lab.now().count / 2});

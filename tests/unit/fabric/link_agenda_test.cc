@@ -47,7 +47,8 @@ TEST_CASE("agenda: events come by time, each failure followed by the switches' l
   spec.events = {event_at(200, 1, LinkAction::up), event_at(100, 1, LinkAction::down),
                  event_at(100, 2, LinkAction::rate), event_at(250, 0, LinkAction::loss)};
   LinkAgenda agenda(spec);
-  // Those at one time in the order given; what is learned comes from its event's place.
+  // Events at the same time stay in the given order; what the routes learn from an event keeps the
+  // place of that event.
   check_order(agenda, {{100, 1, LinkAction::down, false},
                        {100, 2, LinkAction::rate, false},
                        {150, 1, LinkAction::down, true},

@@ -46,7 +46,7 @@ TEST_CASE("taps: a packet is delivered unless it was dropped while it arrived") 
   other.digest = 8;
 
   taps.show(2, packet, Picos{10});
-  taps.dropped(other, DropReason::buffer_full);  // somebody else's
+  taps.dropped(other, DropReason::buffer_full);  // another tap's
   taps.settle(2, false);
   taps.show(3, packet, Picos{20});
   taps.dropped(packet, DropReason::headroom_exhausted);

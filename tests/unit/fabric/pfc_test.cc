@@ -122,7 +122,7 @@ TEST_CASE("a pause takes effect one frame and one delay after the threshold is r
     net.link_fired(link, now);
     if (paused_from == kNever && port.tx_ready_at(3) == kNever) {
       paused_from = now;
-      CHECK(port.tx_ready_at(7) != kNever);  // other classes go on
+      CHECK(port.tx_ready_at(7) != kNever);  // other classes continue
     }
     if (paused_from != kNever && resumed_at == kNever && port.tx_ready_at(3) != kNever) {
       resumed_at = now;

@@ -1,4 +1,5 @@
-// Packet trimming: what is cut off, where it goes on, and that nothing else is disturbed by it.
+// Packet trimming: what is cut off, in which class the rest continues, and that nothing else is
+// disturbed.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/fabric/random_scenario.h"

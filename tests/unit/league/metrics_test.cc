@@ -84,7 +84,7 @@ TEST_CASE("league runs: a line that is read back is the run") {
   CHECK(run_line(*back) == line);
   CHECK(std::isnan(back->measures[Measure::slowdown_p50]));
   CHECK(back->measures[Measure::efficiency] == run.measures[Measure::efficiency]);
-  // What a crash cut off, and what is no run at all, are not runs.
+  // Lines that a crash cut off, and lines of another kind, are not runs.
   for (std::size_t n = 0; n < line.size(); ++n) {
     CHECK_FALSE(parse_run_line(std::string_view(line).substr(0, n)));
   }

@@ -140,7 +140,7 @@ struct World {
     now = until;
   }
 
-  // A block every `interval`, at most eight under way, for so long; returns the longest time
+  // A block every `interval`, at most eight in flight, for that time; returns the longest time
   // without progress.
   Picos traffic(Picos duration, Picos interval) {
     const Picos end = now + duration;

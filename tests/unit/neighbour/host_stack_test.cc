@@ -133,7 +133,7 @@ TEST_CASE("host: an ARP request for us is answered to who asked, who is learned"
   CHECK(answer.target == v4(2));
   CHECK(answer.target_mac == mac(2));
   CHECK(h.state(v4(2)) == NeighbourState::stale);
-  CHECK(h.arp(request(3, 9), 3).verdict == Verdict::taken);  // for somebody else
+  CHECK(h.arp(request(3, 9), 3).verdict == Verdict::taken);  // for another host
   CHECK(h.stack.table().find(v4(3)) == NeighbourTable::kNone);
   CHECK(h.counters().arp_answers == 1);
 }
@@ -205,7 +205,7 @@ TEST_CASE("host: a solicitation for us is answered, also of those who check for 
   probe.link.reset();
   CHECK(h.nd(probe, 2).verdict == Verdict::answer);
   CHECK(MacAddress::load(h.packet.header.data()) == mac(2));
-  // To all nodes, but about somebody else.
+  // To all nodes, but about another host.
   NdMessage other = solicitation(2, 7);
   other.destination = v6(1);
   CHECK(h.nd(other, 2).verdict == Verdict::taken);

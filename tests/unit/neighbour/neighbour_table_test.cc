@@ -98,7 +98,7 @@ TEST_CASE("neighbour: three requests a second apart, then failed, held, and forg
   CHECK_FALSE(f.known(1));
   CHECK(f.table.next_deadline() == kNever);
   CHECK(f.table.counters().failed == 1);
-  CHECK(f.use(1).use == Use::wait);  // asked anew
+  CHECK(f.use(1).use == Use::wait);  // asked again
 }
 
 TEST_CASE(

@@ -276,7 +276,7 @@ TEST_CASE("resolving: other networks go to the gateway, one request for all of t
   CHECK(to.size() == 11);
   for (const MacAddress& m : to) CHECK(m == MacAddress::local(2));
   CHECK(net[0].table().size() == 2);
-  CHECK(net[1].host().counters().other_address == 11);  // the stations here are no routers
+  CHECK(net[1].host().counters().other_address == 11);  // the stations here are not routers
 }
 
 TEST_CASE("resolving: a peer that moves is followed at its announcement, or found by probes") {

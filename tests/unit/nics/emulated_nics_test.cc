@@ -128,7 +128,7 @@ TEST_CASE("nics: time in which nobody could run is told, and is no work", "[nics
   REQUIRE(turns.run());
   const Picos gap = picos_from_micros(300);
   CHECK_FALSE(nics->turn(turns.now() + gap, gap));
-  nics->touch(1);  // which somebody did for a reason
+  nics->touch(1);  // which a caller did for a reason
   CHECK(nics->turn(turns.now() + gap * 2, gap));
   CHECK_FALSE(nics->turn(turns.now() + gap * 3, gap));
 }
@@ -203,7 +203,7 @@ TEST_CASE("nics: a turn costs the work that is due", "[nics]") {
   }
 }
 
-// A link that fails takes what is on the wire with it; traffic goes on when it is back.
+// A link that fails takes what is on the wire with it; traffic continues when it is back.
 TEST_CASE("nics: events of the testbed happen", "[nics]") {
   const auto nics =
       nics_from(with("[[event]]\nat = \"100us\"\nlink = \"host0\"\naction = \"down\"\n"

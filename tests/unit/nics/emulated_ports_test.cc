@@ -44,7 +44,7 @@ TEST_CASE("ports: a bonded NIC delivers by the ports that have a link", "[nics]"
   CHECK(nics->link_changes() == 0);
   CHECK(links_up(*nics, turns.now(), 0) == std::vector<bool>{true, true});
 
-  // While nothing is on its way, and under way.
+  // While nothing is in flight, and while something is.
   const std::string target = GENERATE("h0.1", "h1.0");
   const Picos after = GENERATE(picos_from_micros(0), picos_from_micros(60));
   CAPTURE(target, after.count);

@@ -181,7 +181,7 @@ TEST_CASE("faults: a kind of scenarios does here what it does there", "[nics]") 
   CHECK(slow[1].rate == rate_from_gbps(25));
   CHECK(slow[1].at == picos_from_micros(7));
   CHECK(slow[2].link == 4);
-  // Without an end it goes on until somebody clears it.
+  // Without an end it lasts until it is cleared.
   const auto flaps =
       events_of(*nics, {.target = "h3.1", .action = "flapping_port", .severity = 10});
   REQUIRE(flaps.size() == 2);

@@ -139,9 +139,9 @@ TEST_CASE("capture reader: pcapng in either byte order, with time options and un
 TEST_CASE("capture reader: what is wrong is said with its offset", "[capture_reader]") {
   const auto error_of = [](const FileText& file) { return read_all(file.str()).error; };
   CHECK(error_of(FileText().text("abc")) ==
-        "byte 0: no capture: the file is shorter than four bytes");
+        "byte 0: not a capture file: it is shorter than four bytes");
   CHECK(error_of(FileText().text("not a capture")) ==
-        "byte 0: no capture: begins neither like pcap nor like pcapng");
+        "byte 0: not a capture file: it begins neither like pcap nor like pcapng");
   CHECK(error_of(FileText().u32(0xA1B2C3D4).u32(0)) == "byte 8: ends inside the header of a pcap");
   CHECK(error_of(pcap_header(false, 0xA1B2C3D4, 101)) ==
         "byte 20: link type 101; allowed is Ethernet, 1");

@@ -63,7 +63,7 @@ TEST_CASE("packet pool: long packets have a tail behind the header, and it is co
   Packet* short_copy = plain.copy_of(*packet);
   REQUIRE(short_copy != nullptr);
   CHECK(short_copy->flags == 0);
-  // Headers that go on in the tail.
+  // Headers that continue in the tail.
   neighbour->flags = 0;
   neighbour->header_bytes = kMaxHeaderBytes + 8;
   Packet* spilled = home.copy_of(*neighbour);

@@ -1,4 +1,4 @@
-// The pool as a cache over packets that are somebody else's.
+// The pool as a cache over packets that a source owns.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>

@@ -110,7 +110,7 @@ TEST_CASE("the guard of two arms names the one that broke a limit") {
     nic.at_ns += 100'000'000;
     return guard.look(nic, clusters, limits);
   };
-  // What was counted before the first look is no evidence.
+  // Counts before the first look are not evidence.
   CHECK_FALSE(look({cluster(0, 1000, 500), cluster(1, 1000, 500), cluster(1, 0, 0)}));
   // Two clusters of an arm together break what neither does alone: 8 + 8 packets, limit 10.
   CHECK_FALSE(look({cluster(0, 2000, 500), cluster(1, 2000, 508), cluster(1, 1000, 8)}));
@@ -132,7 +132,7 @@ TEST_CASE("the guard of two arms names the one that broke a limit") {
   CHECK(stalled->trip.rule == service::GuardRule::stalled);
   CHECK(stalled->trip.figure == Approx(655));
 
-  // Arms that have changed sides begin anew.
+  // Arms that have changed sides start again.
   guard.forget();
   CHECK_FALSE(look({cluster(1, 9000, 900), cluster(1, 9000, 900), cluster(0, 9000, 900)}));
 }
@@ -230,7 +230,7 @@ TEST_CASE("messages are counted by the cluster that they go to", "[threads]") {
   };
   CHECK(becomes(kHost1, "dcqcn"));
   CHECK(becomes(kHost2, "swift"));
-  // The clusters go on counting with their arms exchanged.
+  // The clusters still count, with their arms exchanged.
   use({1, 0}, 6);
   to1.round(1, 500);
   to2.round(1, 500);

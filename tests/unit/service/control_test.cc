@@ -239,7 +239,7 @@ TEST_CASE("a trial that nobody renews goes back to the champion", "[threads]") {
     CHECK(controller->nics()[1].current.setup.primary.algorithm == cc::AlgorithmId::dcqcn);
     CHECK(running.service().worker(0).nics().nic(1).engine->view().setup().primary.algorithm ==
           cc::AlgorithmId::dcqcn);
-    // It stays until somebody has seen it, and what it tried is not kept.
+    // It stays until a client has seen it, and what it tried is not kept.
     CHECK_FALSE(controller->use_arm(request).errors.empty());
     request.keep_candidate = true;
     CHECK_FALSE(controller->end_trial(request).errors.empty());
@@ -329,7 +329,7 @@ TEST_CASE("the guard takes back what floods the network", "[threads]") {
                 .setup()
                 .primary.algorithm == cc::AlgorithmId::dcqcn);
     }
-    // What is latched is not tried again until somebody says so.
+    // A latched NIC has no further trial until an operator clears it.
     service::ControlRequest again = request;
     again.name = "again";
     CHECK(controller->begin_trial(again).size() == 4);

@@ -55,7 +55,7 @@ TEST_CASE("what was counted before other parameters is no evidence against them"
   CHECK_FALSE(host.look(20));
   host.watch.restart(0);
   CHECK_FALSE(host.look(20));
-  // A NIC that begins anew between a look and its judgement takes nothing away from it.
+  // A NIC that restarts between a look and its judgement does not change the judgement.
   CHECK_FALSE(host.look(20));
   host.count(20);
   host.watch.restart(1);

@@ -79,7 +79,7 @@ TEST_CASE("a task queue runs a command on the other thread, or says that nobody 
     REQUIRE(on == worker.get_id());
   }
   CHECK(ran == 700);
-  // What a command throws goes to who asked, and the other thread goes on.
+  // An exception of a command goes to its caller, and the other thread continues.
   CHECK_THROWS_AS(tasks.run([](Picos) { throw std::bad_alloc(); }, [] {}), std::bad_alloc);
   CHECK(tasks.run([&](Picos) { ++ran; }, [] {}));
   CHECK(ran == 701);

@@ -266,7 +266,7 @@ TEST_CASE("a candidate that is put into quarantine is taken back, and not tried 
       "does not call it again"));
 }
 
-// Who breaks into the service could write it.
+// An attacker who breaks into the service could rewrite such a file.
 TEST_CASE("a plug-in of the user that root's service has become is refused, root's is not",
           "[may_skip]") {
   if (::geteuid() != 0) {

@@ -399,7 +399,7 @@ TEST_CASE("a queue whose index makes no sense fails alone", "[threads]") {
   CHECK(notice.handle == a.pair.reply.handle);
   const Answer answer = a.client.ask(Operation::query_qp, named(a.pair.reply.handle));
   CHECK(answer.message.as<attach::QpValues>().state == 6);
-  End c(service, "h0");  // others go on
+  End c(service, "h0");  // others continue
   CHECK(c.pair.create(c.client, c.request()) == 0);
 }
 

@@ -29,7 +29,7 @@ TEST_CASE("a trial is found by its name, and by its NICs while it runs", "[trial
   a->epoch = 9;
   table.end(*a, TrialState::tripped, "drops");
   CHECK(table.running_on(1) == nullptr);
-  CHECK(table.find("a") == a);  // until somebody ends it
+  CHECK(table.find("a") == a);  // until it is ended
   CHECK(a->arm == 0);
   CHECK(a->epoch == 0);
   CHECK(a->why == "drops");

@@ -75,7 +75,8 @@ TEST_CASE("a REQ is as the specification lays it out") {
   REQUIRE(hex(bytes, 56, 24) == "0000310400000005000000a3abcdefafffff36f8ffffffff");
   REQUIRE(hex(bytes, 80, 32) == "00000000000000000000ffff0a00000100000000000000000000ffff0a000002");
   REQUIRE(hex(bytes, 112, 8) == "0000000f68403088");
-  // Of RDMA IP connection management: version, family, source port, addresses, then the program's.
+  // The private data of RDMA IP connection management: version, family, source port, addresses,
+  // then the program's own.
   REQUIRE(hex(bytes, 164, 37) ==
           "00409c400000000000000000000000000a0000010000000000000000000000000a00000270");
 }

@@ -96,7 +96,7 @@ TEST_CASE("an address space that has ended is not taken for its successor", "[me
   child.call_exec();
   CHECK(memory.error() == ESRCH);  // though no copy has found out
   CHECK(memory.reachable(false) == CopyResult::gone);
-  // Who connected and called exec before it was let in is pinned as what it is now.
+  // A program that called exec between connecting and being let in is pinned as what it is now.
   ProgramMemory late(child.connection.get());
   CHECK(late.error() == 0);
   child.end();

@@ -89,7 +89,7 @@ TEST_CASE("pages that a program takes away are not made again, and it is told",
   };
   CHECK(std::count(addresses.begin(), addresses.end(), at(3 * kPage + 5)) == 1);
   CHECK(std::count(addresses.begin(), addresses.end(), at(7 * kPage)) == 1);
-  // What the program writes there anew is there again.
+  // New writes of the program there are visible again.
   REQUIRE(::pwrite(file.get(), "y", 1, 20 * kPage) == 1);
   CHECK(plain[20 * kPage] == std::byte{'y'});
   CHECK(view_guard::take_spoilt(addresses) == 0);

@@ -185,7 +185,7 @@ TEST_CASE("a queue pair that is forgotten leaves no answers behind", "[memory][t
   }
   tenant->forget(5);
   program.poke(0, std::array<std::byte, 1>{std::byte{42}});
-  // The next of that number reads anew.
+  // The next queue pair of that number reads again.
   REQUIRE(region->provider().read(5, 0, bytes) == MemoryResult::pending);
   REQUIRE(wait_ready(*tenant, 5));
   REQUIRE(region->provider().read(5, 0, bytes) == MemoryResult::done);

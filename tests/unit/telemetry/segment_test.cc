@@ -26,7 +26,7 @@ SegmentSetup two_nics() {
   return setup;
 }
 
-// Memory of exactly the bytes: whoever goes beyond is caught by the sanitizers.
+// Memory of exactly the bytes: the sanitizers catch every access beyond.
 struct Memory {
   explicit Memory(std::size_t bytes) : words((bytes + 7) / 8), size(bytes) {}
   std::span<std::byte> bytes() { return {reinterpret_cast<std::byte*>(words.data()), size}; }
@@ -259,7 +259,7 @@ TEST_CASE("a writer that died in the middle is told from one that rests", "[segm
   NicSample sample;
   CHECK(reader.read(0, sample));
   CHECK_FALSE(reader.read(1, sample));
-  // Whoever takes the segment over can go on.
+  // A writer that takes the segment over can continue.
   writer.write(1, {}, {}, {});
   REQUIRE(reader.read(1, sample));
   CHECK(sample.body.sequence == 6);

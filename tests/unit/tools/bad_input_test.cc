@@ -248,7 +248,7 @@ TEST_CASE("bad input: of commands in real time and on ports", "[cli]") {
     arguments.insert(arguments.end(), ports.begin(), ports.end());
     return arguments;
   };
-  refused(with({"replay", "bad.pcap"}), "bad.pcap: byte 0: no capture");
+  refused(with({"replay", "bad.pcap"}), "bad.pcap: byte 0: not a capture file");
   refused(with({"replay", "none.pcap"}), "none.pcap: cannot be opened");
   refused(with({"replay", "bad.pcap", "--speed", "x0"}), "--speed x0: allowed are original, max");
   refused(with({"capture", "-o", "no/where.pcapng"}), "no/where.pcapng");
@@ -286,7 +286,7 @@ TEST_CASE("no daemon answers: how to start one where there is none, and nowhere 
         "paceline: error: pacelined at none: no daemon answers there. Name its socket by --daemon, "
         "or "
         "start one:  pacelined --config configs/pacelined.toml\n");
-  // Something listens that is no daemon.
+  // Something listens that is not a daemon.
   const int other = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un at{};
   at.sun_family = AF_UNIX;

@@ -30,7 +30,7 @@ message_bytes = "100kB"
 start_jitter = "1us"
 )";
 
-// Host 1's clock is set under way.
+// Host 1's clock is set during the run.
 const std::string kProbed = R"(schema = 1
 name = "probed"
 duration = "3ms"
@@ -89,7 +89,7 @@ TEST_CASE("emulate: hosts that probe each other know their clocks within 200 ns"
       folder, {"emulate", "probed.toml", "--out", "r.json", "--check", "--threads", "2"});
   CAPTURE(outcome.err, outcome.out);
   REQUIRE(outcome.code == 0);
-  CHECK_THAT(outcome.err, Contains("run by one thread: hosts that probe"));
+  CHECK_THAT(outcome.err, Contains("run on one thread: hosts that probe"));
   CHECK_THAT(outcome.out, Contains("\nprobes ") && Contains("\nclocks "));
   const Json json = Json::parse(folder.read("r.json")).at("probing");
   CHECK(json.at("lost") == 0);

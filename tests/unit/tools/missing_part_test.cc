@@ -1,4 +1,4 @@
-// Who has built `paceline` alone is told the one command that builds the rest.
+// A user who has built `paceline` alone is told the one command that builds the rest.
 
 #include <array>
 #include <catch2/catch.hpp>

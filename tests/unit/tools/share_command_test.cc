@@ -84,7 +84,7 @@ TEST_CASE("shares: gathered, an experiment has the bytes of one machine", "[cli]
   };
   CHECK(without_name(test.folder.read("2.report.html"), "2.json") ==
         without_name(test.folder.read("1.report.html"), "1.json"));
-  // Of another plan.
+  // Parts of another plan.
   const Outcome other = test.run({"gather", "tiny.toml", "kept", "--set", "seed=4"});
   CHECK(other.code == 2);
   CHECK_THAT(other.err, Contains("1-of-5.jsonl:1: is a record of another plan"));
@@ -205,7 +205,8 @@ TEST_CASE("plan: the commands of all shares, and Slurm's script", "[cli]") {
   refused({"--shares", "3", "--set", "repetitions=no"}, "repetitions");
   refused({"--shares", "3", "--", "--quick"}, "--quick");
   test.folder.write("one.toml", "[fabric]\nhosts = 4\n");
-  CHECK_THAT(test.run({"plan", "one.toml", "--shares", "3"}).err, Contains("one.toml: is one run"));
+  CHECK_THAT(test.run({"plan", "one.toml", "--shares", "3"}).err,
+             Contains("one.toml: this is a single run"));
 }
 
 TEST_CASE("shares: what cannot be is refused", "[cli]") {

@@ -274,7 +274,7 @@ TEST_CASE("kept runs: what is known is taken, everything else is left alone", "[
   const std::string file = folder.path(folder.write(
       "runs.jsonl",
       line_of(tasks, 1, program_key()) + "\n{}\n" + line_of(NumberTasks(10, 2), 2, program_key()) +
-          // Of a longer list: the task is the same.
+          // A record from a longer list: the task is the same.
           line_of(NumberTasks(20), 7, program_key()) + last.substr(0, last.size() - 5)));
   {
     KeptTasks kept(tasks);

@@ -121,7 +121,7 @@ TEST_CASE("stale, repeated and ghost answers change nothing and are counted", "[
 }
 
 // Linux soft-RoCE answers the packets behind one that its receiver is not ready for with a sequence
-// NAK besides the RNR NAK, each time. One that arrives when the next try is under way is taken for
+// NAK besides the RNR NAK, each time. One that arrives during the next try is taken for
 // the NAK of a loss; but a peer that keeps saying "not ready" gets everything.
 TEST_CASE("sequence NAKs beside RNR NAKs do not use up the retries", "[transport]") {
   LabOptions options = with_ack_every(1);

@@ -118,7 +118,7 @@ struct RandomWorld {
     for (bool more = true; more && lab.now() < until;) {
       const bool quiet = lab.run(earlier(until, later(slow.next(), lab.now() + Picos{1})));
       due.clear();
-      // Where nothing else happens, time does not go on by itself.
+      // Where nothing else happens, time does not advance by itself.
       slow.take_due(quiet && slow.next() != kNever ? later(lab.now(), slow.next()) : lab.now(),
                     due);
       for (const std::uint32_t number : due) {

@@ -17,7 +17,7 @@ LabOptions burst_options() {
   return options;
 }
 
-// SENDs of one packet each, which all wait for b when its host goes on after 50 us.
+// SENDs of one packet each, which all wait for b when its host continues after 50 us.
 Lab::Pair send_into_a_stop(Lab& lab) {
   const Lab::Pair pair = lab.connect();
   for (std::uint32_t i = 0; i < kMessages; ++i) {

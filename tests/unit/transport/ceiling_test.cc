@@ -70,7 +70,7 @@ TEST_CASE("a ceiling stops the sender short of it, and a higher one lets it go o
   CHECK(lab.a().counters().fallbacks == 0);
   CHECK(lab.a().counters().control_ignored == 0);
 
-  // Of another class, or lower than before: nothing moves.
+  // A ceiling of another class, or a lower one than before, moves nothing.
   const std::uint64_t stopped_at = sent;
   for (const bool other_class : {true, false}) {
     GrantMessage no_news = grant;
@@ -94,7 +94,7 @@ TEST_CASE("a ceiling stops the sender short of it, and a higher one lets it go o
   CHECK(sent <= grant.limit_total);
 }
 
-// Two channels between the same hosts: each hears of itself only.
+// Two channels between the same hosts: each is told only of itself.
 TEST_CASE("GRANTs name the class of the channel that they are for", "[transport]") {
   LabOptions options;
   options.engine.peers = PeerPolicy::paceline;

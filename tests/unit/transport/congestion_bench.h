@@ -175,7 +175,7 @@ struct CongestionBench : CoreBench {
     congestion.attach(qp, qp.path.ip, qp.path.mac);
     return qp;
   }
-  // The queue pair has a message to send, and its algorithm hears of it.
+  // The queue pair has a message to send, and its algorithm is told.
   void begin(QueuePair& qp, std::uint64_t length) {
     post(qp, length);
     congestion.perform();

@@ -279,7 +279,7 @@ TEST_CASE("contexts: a plug-in in quarantine is left for the fallback, which goe
   CHECK(b.core.counters.fallbacks == 2);
   b.congestion.leave_plugin(w.id());
   CHECK(b.core.counters.fallbacks == 2);
-  // The one that decides hears of congestion.
+  // The algorithm that decides is told of congestion.
   const Rate before = b.context(*pairs[0]).decision.rate;
   cc::Event event;
   event.signal = cc::Signal::cnp;

@@ -77,7 +77,7 @@ TEST_CASE("beyond its credits a requester sends a single packet", "[transport][c
     CAPTURE(shared);
     CHECK(c.lab.a().sent().size() == 3);
     CHECK(c.lab.b().counters().rnr_sent > 5);
-    // Without credits the packets behind the refused one are under way when the RNR NAK comes.
+    // Without credits the packets behind the refused one are in flight when the RNR NAK comes.
     CHECK((c.lab.b().counters().out_of_sequence == 0) == !shared);
     // A request that takes no receive is held up by the one before it only.
     c.post_receives(3, 5);

@@ -294,7 +294,7 @@ TEST_CASE("UD under cadence: datagrams use the peer's channel", "[transport][ud]
   CHECK(lab.leftovers().empty());
 }
 
-// Datagrams without payload are no backlog: of those that wait behind others the second class's
+// Datagrams without payload are not backlog: of those that wait behind others the second class's
 // channel has heard, and forgotten, by the time that it is their turn.
 TEST_CASE("UD under cadence: empty datagrams go to a second class of the peer", "[transport][ud]") {
   LabOptions options = Datagrams::make_options();

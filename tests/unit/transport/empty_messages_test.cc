@@ -1,5 +1,5 @@
-// Messages without payload are no backlog. Where they had to wait, the algorithm has been told
-// meanwhile that nothing waits, and must hear of them again.
+// Messages without payload are not backlog. Where they had to wait, the algorithm has been told
+// meanwhile that nothing waits, and must be told of them again.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/transport/lab.h"

@@ -157,7 +157,7 @@ TEST_CASE("grants: a REQUEST opens the channel of a peer that is known, and clos
   b.request_from(7, 4, true);
   CHECK(b.core.peers[qp.peer].counters == nullptr);
   CHECK(allocator.requests.size() == 2);
-  // Who is gone is forgotten once, if it had a channel.
+  // A peer that is gone is forgotten once, if it had a channel.
   b.grants.forget_peer(qp.peer);
   CHECK(allocator.forgotten.empty());
   b.request_from(7, 4);

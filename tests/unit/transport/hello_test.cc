@@ -1,5 +1,5 @@
-// Who speaks the control protocol is found out by HELLO; whoever does not answer is served all the
-// same.
+// HELLO finds out which peers speak the control protocol; a peer that does not answer is served all
+// the same.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -35,7 +35,7 @@ void send_and_check(Lab& lab, std::uint32_t qp) {
 
 TEST_CASE("both speak the control protocol: HELLO is answered and the connection becomes proactive",
           "[transport]") {
-  // Before data, and with data under way when the answer comes.
+  // Before data, and with data in flight when the answer comes.
   for (const bool early : {true, false}) {
     Lab lab(discovering());
     const Lab::Pair pair = lab.connect();

@@ -1,6 +1,6 @@
-// The host stands still while packets are under way. That is no news of the network: nothing is
-// sent again for it, and no rate comes down. Each case is run as well without telling the engine,
-// which shows that there was something to get wrong.
+// The host stands still while packets are in flight. That tells nothing about the network: nothing
+// is sent again for it, and no rate comes down. Each case is run as well without telling the
+// engine, which shows that there was something to get wrong.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/transport/timed_write.h"

@@ -38,7 +38,7 @@ class WirePort final : public Port {
   void blind_calls(unsigned calls) { blind_ = calls; }
   // What received packets say of their arrival is so much too early.
   void set_stamp_error(Picos early) { stamp_error_ = early; }
-  // A packet out of nowhere: arrives here at `at` (not before what is already under way).
+  // A packet out of nowhere: arrives here at `at` (not before packets already in flight).
   void inject(Picos at, const Packet& packet, std::span<const std::byte> payload);
 
   std::size_t rx(std::span<Packet*> burst) override;
@@ -166,7 +166,7 @@ class Lab {
                       std::uint64_t length, std::uint32_t immediate = 0);
 
   // The host of this side stands still from `from` to `until`: nobody polls its engine. The first
-  // look at the port after that finds nothing yet. `told`: the engine hears of it.
+  // look at the port after that finds nothing yet. `told`: the engine is told.
   struct Stop {
     Picos from = kNever;
     Picos until = kNever;

@@ -1,4 +1,5 @@
-// Another setup under way: contexts hear of it one by one, and nothing of their traffic is lost.
+// Another setup while traffic runs: contexts are told one by one, and nothing of their traffic is
+// lost.
 #include "dataplane/transport/congestion/migration.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ struct MigrationBench : CongestionBench {
     migration.poll();
     send_control();
   }
-  // Time goes on to the end of the change.
+  // Time advances to the end of the change.
   void finish() {
     while (migration.under_way()) {
       REQUIRE(migration.next_deadline() != kNever);
@@ -129,7 +130,7 @@ TEST_CASE("migration: other values reach each context as an event, once",
     CHECK(b.context(*pairs[i]).epoch == 3);
   }
   CHECK_FALSE(b.migration.under_way());
-  // One that is made while a change is under way has heard of it.
+  // A context that is made during a change has been told of it.
   b.migration.begin(setup, 0, 4);
   w.heard.clear();
   const QueuePair& late = b.connect(9);

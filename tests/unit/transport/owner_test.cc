@@ -37,7 +37,7 @@ TEST_CASE("a queue pair's limit holds over time, and others do not feel it", "[t
     const auto bytes = static_cast<std::int64_t>(sent_bytes(lab.a(), Picos{0}));
     const auto ideal = static_cast<std::int64_t>(bytes_in(span, limit));
     CAPTURE(bytes, ideal);
-    CHECK(std::abs(bytes - ideal) <= 2 * 4178);  // the packet under way at either end
+    CHECK(std::abs(bytes - ideal) <= 2 * 4178);  // the packet in flight at either end
 
     const Lab::Pair fast = lab.connect(300, 400);
     const Picos from = lab.now();
@@ -45,7 +45,7 @@ TEST_CASE("a queue pair's limit holds over time, and others do not feel it", "[t
     lab.run(from + picos_from_micros(200));
     CHECK(sent_bytes(lab.a(), from) >= 1'000'000);
 
-    // A limit can be lifted under way: the rest goes at once.
+    // A limit can be lifted meanwhile: the rest goes at once.
     REQUIRE(lab.a().engine.limit_rate(lab.now(), slow.a, Rate{0}, 0));
     lab.run(lab.now() + picos_from_micros(400));
     CHECK(lab.a().sent().size() == 2);
@@ -82,7 +82,7 @@ TEST_CASE("the peer of an abandoned queue pair goes to error at once", "[transpo
       INFO("reliability " << static_cast<int>(reliability));
       CHECK(has_event(lab.a().engine, AsyncEventKind::qp_fatal, pair.a));
     }
-    {  // with requests under way
+    {  // with requests in progress
       Lab lab(options);
       const Lab::Pair pair = lab.connect();
       lab.post(0, pair.a, lab.request(WorkOpcode::write, 7, 0, 0, 3'000'000));

@@ -1,5 +1,5 @@
 // Traffic classes that change from packet to packet (Homa's priorities): every packet says its own
-// in DSCP, and packets of one queue pair never rise past those that are under way.
+// in DSCP, and packets of one queue pair never rise past those that are in flight.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -112,7 +112,7 @@ TEST_CASE("classes: off, all goes in the queue pair's own", "[transport][packet_
 }
 
 // Strange order, losses, READs between WRITEs, both kinds of repair: the bytes are right, and no
-// packet that is sent for the first time rises past one of its queue pair that is under way.
+// packet that is sent for the first time rises past one of its queue pair that is in flight.
 TEST_CASE("classes: random requests over a bad cable arrive whole", "[transport][packet_class]") {
   for (const bool selective : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {

@@ -216,7 +216,7 @@ TEST_CASE("peers: all that are connected know the number of peers of their class
       ++messages;
     }
     for (std::uint32_t k = 0; k < kHosts; ++k) {
-      // Those that are new have not been asked anything: they are told with the next change.
+      // New peers have not been asked anything: they are told with the next change.
       if (uses[k] != 0 && b.core.peers[entry[k]].told != 0) {
         REQUIRE(b.core.peers[entry[k]].told == hints[class_of(k)]);
       }

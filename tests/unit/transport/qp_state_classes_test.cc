@@ -286,7 +286,7 @@ TEST_CASE("loss patience: grows when something was sent again for nothing, shrin
   CHECK(quarters() == 64);
   patience.on_repeated_response();
   CHECK(factor() == 1024);
-  // A quarter less after 64 losses in a row; something sent again for nothing starts the count
+  // A quarter less after 64 losses in a row; something sent again in vain restarts the count
   // anew.
   for (int i = 0; i < 63; ++i) patience.on_loss();
   patience.on_repeated_packet();

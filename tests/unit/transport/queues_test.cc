@@ -1,4 +1,5 @@
-// Queues and lives of queue pairs: shared receive queue, full queues, destruction under way, reuse.
+// Queues and lives of queue pairs: shared receive queue, full queues, destruction while in use,
+// reuse.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>

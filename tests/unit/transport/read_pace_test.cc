@@ -1,4 +1,4 @@
-// Congestion control of READs: whoever sends the data is responsible for it.
+// Congestion control of READs: the sender of the data is responsible for it.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/transport/lab.h"

@@ -170,7 +170,7 @@ TEST_CASE("more READs than the responder agreed on end the connection", "[transp
   CHECK(lab.run(picos_from_micros(10'000)));
   const auto sent = lab.a().sent();
   REQUIRE(sent.size() == 4);
-  // Those before it are answered first.
+  // The requests before it are answered first.
   CHECK(sent[0].status == CompletionStatus::success);
   CHECK(sent[1].status == CompletionStatus::success);
   CHECK(sent[2].status == CompletionStatus::remote_invalid_request);

@@ -1,4 +1,4 @@
-// Congestion control changed under way, between two engines.
+// Congestion control changed while traffic runs, between two engines.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -416,7 +416,7 @@ TEST_CASE("ends that find out about each other do so again when they begin to gr
   CHECK(lab.a().counters().hellos_sent == 0);
   reconfigure(lab, 0, setup_of(options, cc::AlgorithmId::cadence));
   lab.run(after(lab, 20));
-  // The other end speaks, but grants nothing: each queue pair goes on by itself.
+  // The other end speaks, but grants nothing: each queue pair continues by itself.
   CHECK(lab.a().counters().hellos_received > 0);
   CHECK(lab.a().engine.view().population().foreign == 4);
   for (const Lab::Pair& pair : pairs) CHECK(algorithm_of(lab, 0, pair.a) == "dcqcn");

@@ -32,7 +32,7 @@ TEST_CASE("one lost packet brings one NAK and one return to it", "[transport]") 
   CHECK(lab.b().counters().naks_sent == 1);
   CHECK(lab.a().counters().naks_received == 1);
   CHECK(lab.a().counters().timeouts == 0);
-  // What was under way when the NAK came back is dropped there and sent again: the loss itself and
+  // Packets in flight when the NAK came back are dropped there and sent again: the loss itself and
   // about a round trip's worth (2 us at 100 Gb/s: 23 packets of 1102 bytes on the wire).
   CHECK(lab.b().counters().out_of_sequence > 10);
   CHECK(lab.b().counters().out_of_sequence < 40);

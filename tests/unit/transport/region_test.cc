@@ -87,7 +87,7 @@ TEST_CASE("drawn keys use all 32 bits, and nobody's tell those of another secret
     for (unsigned bit = 0; bit < 32; ++bit) ones[bit] += static_cast<int>(key >> bit & 1U);
   }
   CHECK(equal == 0);
-  // Of 4096 fair coins, 1700 to 2400 heads are within 10 standard deviations.
+  // With 4096 fair coins, 1700 to 2400 heads are within 10 standard deviations.
   for (const int count : ones) CHECK((count > 1700 && count < 2400));
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("request order: draining ends what was begun, says so once, and can be
   b.post(WorkOpcode::write, Bench::kMtu);
   b.send_next();
   RequestOrder::drain(b.core, b.qp, true);
-  CHECK_FALSE(waits(b));  // the first is under way
+  CHECK_FALSE(waits(b));  // the first is in progress
   b.send_next();
   RequestOrder::check(b.qp);
   CHECK(waits(b));

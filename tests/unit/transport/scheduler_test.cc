@@ -1,4 +1,4 @@
-// Who sends next, and when: the scheduler over contexts that the test makes.
+// Which context sends next, and when: the scheduler over contexts that the test makes.
 #include "dataplane/transport/congestion/scheduler.h"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ struct SchedulerBench : CoreBench {
     }
     return Served{index, &qp, sent.wire_bytes, response};
   }
-  // Time goes on until something is ready.
+  // Time advances until something is ready.
   void wait() {
     while (!scheduler.has_ready()) {
       const Picos next = scheduler.next_deadline();
@@ -155,7 +155,8 @@ TEST_CASE("scheduler: queue pairs of a context share it byte by byte", "[transpo
   CHECK(*std::min_element(bytes.begin(), bytes.end()) > 400'000 / count);
 }
 
-// The model knows the rule as it is in the paper: a list, a quantum for whoever comes to its head.
+// The model knows the rule as it is in the paper: a list, a quantum for the entry that comes to its
+// head.
 TEST_CASE("scheduler: pairs come and go as a model of deficit round robin says",
           "[transport][scheduler]") {
   const auto seed = GENERATE(1U, 2U, 3U, 4U);

@@ -69,7 +69,7 @@ TEST_CASE("scoreboard: what is in flight, lost and to be sent again is what the 
           Scoreboard::mark_lost(b.core, b.qp, psn);
           m.fate = Fate::lost;
           break;
-        default: {  // it came trimmed: lost, if it was under way, and not if that was another copy
+        default: {  // it came trimmed: lost, if it was in flight, and not if that was another copy
           const std::uint16_t port = s.window.at(psn).port;
           const std::uint32_t bytes = m.fate == Fate::flying ? m.bytes : 0;
           CHECK(Scoreboard::take_trim(b.core, b.qp, psn, port ^ 1U) == 0);

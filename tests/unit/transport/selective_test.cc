@@ -302,7 +302,7 @@ TEST_CASE("selective: found out by HELLO, it begins with the next request on an 
   CHECK(first[0].status == CompletionStatus::success);
   CHECK(lab.a().counters().hellos_received >= 1);
   const std::uint64_t repeated = lab.a().counters().retransmitted_packets;
-  CHECK(repeated > 10);  // it was under way by go-back-N
+  CHECK(repeated > 10);  // it was in flight under go-back-N
   lab.post(0, pair.a, lab.request(WorkOpcode::write, 2, 60 * kMtu, 60 * kMtu, 60 * kMtu));
   CHECK(lab.run(picos_from_micros(3000)));
   CHECK(lab.a().sent().size() == 1);
@@ -323,7 +323,8 @@ TEST_CASE("selective: XACKs out of nowhere change nothing that matters", "[trans
   flow.destination = lab.a().engine.address_of(pair.a, Psn(0)).ip;
   const wire::HeaderTemplate header = wire::make_header_template(flow);
   for (int i = 0; i < 300; ++i) {
-    // Of the past, of what was never sent, and with bits for what is not under way.
+    // Blocks about the past, about packets that were never sent, and with bits for packets that are
+    // not in flight.
     wire::Xack xack;
     xack.trigger = Psn(static_cast<std::uint32_t>(random.next()));
     xack.duplicate = random.below(2) == 0;

@@ -11,7 +11,7 @@
 namespace paceline::transport::test {
 namespace {
 
-// Against a list of the packets under way: what is acknowledged, given up and completed, with
+// Against a list of the packets in flight: what is acknowledged, given up and completed, with
 // sequence numbers that wrap.
 TEST_CASE("send window: bytes in flight and backlog are those of the packets, whatever comes",
           "[transport]") {

@@ -15,7 +15,7 @@ constexpr std::uint32_t kSize = 64;
 constexpr std::uint32_t kFirst = 0xFF'FFB0;  // numbers wrap soon
 
 // The model: every sequence number ever sent, by its distance from the first, each with what is
-// known of it; all counts and marks are counted anew for each question.
+// known of it; all counts and marks are counted again for each question.
 struct Model {
   struct Number {
     PacketFate fate = PacketFate::settled;

@@ -1,4 +1,4 @@
-// Packets of which only the headers arrive (trimmed.cc), with real bytes.
+// Packets of which only the headers arrive (dataplane/wire/extensions/trim.h), with real bytes.
 #include <catch2/catch.hpp>
 
 #include "dataplane/wire/extensions/trim.h"

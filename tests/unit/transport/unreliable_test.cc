@@ -55,7 +55,7 @@ TEST_CASE("UC: every size arrives over a good cable, without one answer", "[tran
   CHECK(lab.leftovers().empty());
 }
 
-// 9.8.2.2: a gap drops what is left of the message; a First or Only packet begins anew.
+// 9.8.2.2: a gap drops what is left of the message; a First or Only packet starts again.
 TEST_CASE("UC: a lost packet costs its message and no other", "[transport][uc]") {
   for (const WorkOpcode opcode : {WorkOpcode::send, WorkOpcode::write_imm}) {
     for (std::uint32_t lost = 100; lost < 115; ++lost) {
@@ -85,7 +85,7 @@ TEST_CASE("UC: a lost packet costs its message and no other", "[transport][uc]")
         CHECK(received[0].immediate == (missing == 0 ? 1 : 0));
         CHECK(received[1].immediate == (missing == 2 ? 1 : 2));
       }
-      // Of the very last packet nobody here can know.
+      // Nobody here can know that the very last packet is missing.
       CHECK((lab.b().counters().unreliable_drops >= 1) == (lost != 114));
       CHECK(lab.a().counters().rx_packets == 0);
       CHECK(lab.b().engine.view().state_of(pair.b) == QpState::rts);
@@ -184,7 +184,7 @@ TEST_CASE("UC and UD offer no READ, no atomics, no invalidation", "[transport][u
   }
 }
 
-// 10.3.1.6: the send queue is in error, receiving goes on; RTS again by modify.
+// 10.3.1.6: the send queue is in error, receiving continues; RTS again by modify.
 TEST_CASE("UC: a local fault leads to SQE, and back", "[transport][uc]") {
   Lab lab(uc_options());
   const Lab::Pair pair = lab.connect();

@@ -79,7 +79,7 @@ TEST_CASE("signature: distance is 0 to itself, and 1 to another world", "[tuner_
   CHECK(distance(a, far) == distance(far, a));
   far = a;
   a.link_gbps = 100;
-  CHECK(distance(a, far) == 0);  // nobody says of which link
+  CHECK(distance(a, far) == 0);  // it is unknown of which link
   far.link_gbps = 25;
   CHECK(distance(a, far) == Approx(2.0 / 3));
 }

@@ -25,7 +25,7 @@ TEST_CASE("the list has the service's NICs, or the one that PACELINE_NIC names",
   CHECK(ibv_get_device_index(list[1]) == 1);
   CHECK(ibv_get_device_guid(list[1]) == fake_nic("h1", 2).guid);
   CHECK(list[2] == nullptr);
-  // Who lists them again finds the same devices: librdmacm goes by their addresses.
+  // A second listing gives the same devices: librdmacm compares their addresses.
   ibv_device** const again = ibv_get_device_list(nullptr);
   CHECK((again[0] == list[0] && again[1] == list[1]));
   ibv_free_device_list(list);
@@ -304,7 +304,7 @@ TEST_CASE("the answer to a datagram goes where its header says it came from", "[
   CHECK(attr.grh.dgid.raw[12] == 10);
   CHECK(attr.grh.dgid.raw[15] == 9);
   CHECK(attr.grh.traffic_class == 0x10);
-  // To somebody else.
+  // To another program.
   ip[19] = 200;
   CHECK(ibv_init_ah_from_wc(device.context, 1, &wc, &grh, &attr) == -1);
   ibv_ah* const ah = ibv_create_ah(device.pd, &attr);

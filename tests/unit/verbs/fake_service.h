@@ -70,7 +70,7 @@ class FakeService {
   // The last request of its kind.
   attach::Message last(attach::Operation operation);
 
-  // Of the only session. Handles are the library's.
+  // Objects of the only session, by the handle that the library chose.
   FakePair& pair(std::uint32_t handle) { return *pairs_.at(handle); }
   FakeQueue& queue(std::uint32_t handle) { return *queues_.at(handle); }
   attach::WorkQueueHeader& shared_receives(std::uint32_t handle) {

@@ -116,7 +116,7 @@ TEST_CASE("a child of fork is refused and leaves its parent's queues alone", "[v
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(status == 0);
-  // The parent goes on as if nothing had happened.
+  // The parent continues as if nothing had happened.
   CHECK(device.shared(qp).send_tail() == 1);
   CHECK(device.service.requests(attach::Operation::modify_qp) == asked);
   const auto done = device.poll();

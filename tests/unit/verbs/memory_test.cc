@@ -1,4 +1,4 @@
-// A program without memory: what it asks fails or is done, and the session goes on.
+// A program without memory: what it asks fails or is done, and the session continues.
 // The thread sanitizer has an operator new that cannot be replaced.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)

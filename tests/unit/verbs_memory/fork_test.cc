@@ -64,7 +64,7 @@ TEST_CASE("a child has registered memory of its own", "[memory][may_skip]") {
           if (!all(memory.data(), memory.bytes(), 1)) return 1;
           std::memset(memory.data(), 2, memory.bytes());
           if (!all(memory.data(), memory.bytes(), 2)) return 2;
-          // It can register anew, memory that its parent had registered, too.
+          // It can register again, memory that its parent had registered, too.
           map.release(shared.held);
           if (!all(memory.data(), memory.bytes(), 2)) return 3;
           if (map.descriptor() < 0) return 4;

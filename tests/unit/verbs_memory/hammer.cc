@@ -11,7 +11,7 @@ namespace paceline::verbs::test {
 
 namespace {
 
-// Of a page: a word for each writer, the word of all, and where read() puts its bytes.
+// Offsets in a page: a word for each writer, the word of all, and where read() puts its bytes.
 constexpr std::size_t kCommon = 1024;
 constexpr std::size_t kRead = 2048;
 constexpr std::size_t kReadBytes = 64;

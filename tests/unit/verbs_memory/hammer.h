@@ -26,7 +26,7 @@ struct Losses {
 
 class Hammer {
  public:
-  // Of whole pages, all zero.
+  // `memory` consists of whole pages, all zero.
   Hammer(std::byte* memory, std::size_t pages, unsigned writers = 3);
   Hammer(const Hammer&) = delete;
   Hammer& operator=(const Hammer&) = delete;

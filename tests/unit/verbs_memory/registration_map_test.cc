@@ -138,7 +138,7 @@ TEST_CASE("what cannot be shared is copied, what is not there is refused", "[mem
   REQUIRE(::mprotect(memory.data(), 2 * kPage, PROT_READ) == 0);
   CHECK(copied(memory.data(), 2 * kPage));
   RegistrationMap::Held held;
-  // Of different kinds: each in its own way.
+  // A range of pages of different kinds: each kind is registered in its own way.
   REQUIRE(map->prepare(address_of(memory.data()), 4 * kPage, held) == 0);
   CHECK(bytes_shared(held) == 2 * kPage);
   map->release(held);

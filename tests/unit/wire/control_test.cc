@@ -328,7 +328,7 @@ TEST_CASE("control: unknown versions are refused before anything else is read") 
     CHECK(verdict<GrantMessage>(grant, 0, version) == expected);
     CHECK(verdict<HelloMessage>(hello, 0, version) == expected);
   }
-  // Of another version, even a length that is none of ours is a matter of version.
+  // A message of another version is rejected for its version, even if its length is unknown too.
   auto longer = grant;
   longer.resize(60);
   CHECK(verdict<GrantMessage>(longer, 0, 2) == ParseError::control_version);

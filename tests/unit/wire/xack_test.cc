@@ -92,7 +92,7 @@ TEST_CASE("xack: refused with a reason") {
   body[0] = std::byte{kXackVersion};
   body[4] = std::byte{0x80};
   CHECK(parse_xack(body, got) == ParseError::bad_aeth);
-  // One that is cut short, or goes to the control queue pair, is no packet at all.
+  // One that is cut short, or goes to the control queue pair, is not a packet at all.
   CHECK(parse_headers({out.data(), bytes - 4}, 0, parsed) != ParseError::ok);
   const std::size_t control = build_xack(h, out, kControlQpn, Psn(5), Xack{});
   CHECK(parse_headers({out.data(), control}, 0, parsed) == ParseError::control_destination);

@@ -111,7 +111,7 @@ TEST_CASE("inference jobs: what is fetched waits for the rank that has it, and i
       trace, {.prefill_ranks = 2, .layers = 2, .kv_bytes = 10, .tokens_per_second = kBlockTokens});
   REQUIRE(read.errors == Lines{});
   const Job& job = read.value;
-  // Of a request: two times computing and sending, two receives. Before the last: send, receive.
+  // Each request computes twice, sends twice and receives twice. Before the last: send, receive.
   REQUIRE(job.ops.size() == 3 * 6 + 2);
   const JobOp& send = job.ops[12];
   CHECK(send.kind == JobOpKind::send);

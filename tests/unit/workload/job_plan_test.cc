@@ -145,7 +145,7 @@ void check_bytes(const PlanCase& c, const PlannedCase& planned) {
   if (c.bytes <= c.settings.chunk_bytes / c.most_pieces()) CHECK(planned.parts == 1);
 }
 
-// Of the algorithms that send no byte twice to a rank, whatever the parts.
+// For the algorithms that send no byte twice to a rank, whatever the parts.
 std::uint64_t bytes_of_all_ranks(Op op, std::uint32_t n, std::uint64_t bytes) {
   return (op == Op::all_reduce ? 2 : 1) * (n - 1) * bytes;
 }

@@ -128,7 +128,7 @@ TEST_CASE("exports: collectives that follow one another take --drop-waits", "[wo
   check_matrix(plan, matrix);
   CHECK(matrix.flows.size() == 3 * 4 * 6);
   for (const HtsimFlow& f : matrix.flows) CHECK((f.trigger == 0) == (&f - &matrix.flows[0] < 4));
-  // Of both later collectives each step but the first: 4 flows that do not wait for the 7 ends of
+  // In both later collectives, each step but the first: 4 flows that do not wait for the 7 ends of
   // their rank's last one, 6 completions and an arrival.
   CHECK(text.value.dropped_waits == 2 * 5 * 4 * 7);
 }

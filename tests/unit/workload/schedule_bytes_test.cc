@@ -92,8 +92,8 @@ TEST_CASE("schedule bytes: a two-level ring inside servers and along rails", "[s
   }
 }
 
-// Of ring j every rank sends all chunks but one: that at which its own sum ends, and in a gather
-// that of the rank that it sends to. The last rank of a ring in a server sends them over its NIC.
+// In ring j every rank sends all chunks but one: the chunk whose sum ends at it, or, in a gather,
+// the chunk of the rank that it sends to. The last rank of a ring in a server sends over its NIC.
 TEST_CASE("schedule bytes: rings over all rails of the servers", "[schedules]") {
   for (std::uint32_t n = 2; n <= 64; ++n) {
     for (const std::uint32_t g : servers_to_try("rail_rings", n)) {

@@ -99,7 +99,7 @@ TEST_CASE("SimAI jobs: calls by operation and size of the group", "[workload][jo
     std::uint32_t ranks;
     CallCounts counts;
   };
-  // Calls of a rank (formats.md 1) times the groups of each kind.
+  // The calls of a rank, times the groups of each kind.
   const Sample samples[] = {
       {kGpt13,
        128,
@@ -135,7 +135,7 @@ TEST_CASE("SimAI jobs: every rank computes what the file says", "[workload][jobs
   struct Sample {
     std::string file;
     std::uint32_t ranks;
-    std::int64_t phases_ns;  // formats.md 1, the three kinds together
+    std::int64_t phases_ns;  // all three kinds of compute together
   };
   const Sample samples[] = {
       {kGpt13, 16, 74'645'010 + 73'471'011 + 60'080'012},
@@ -175,12 +175,12 @@ void carry(Carried& carried, std::uint32_t from, std::uint32_t to, std::uint64_t
   (from / kPerServer == to / kPerServer ? carried.nvlink : carried.nic) += bytes;
 }
 
-// Chunk c of n: collectives.md 1.
+// The bytes of chunk c of n.
 std::uint64_t chunk(std::uint64_t bytes, std::uint64_t n, std::uint64_t c) {
   return (c + 1) * bytes / n - c * bytes / n;
 }
 
-// What the member at place i sends: a ring (collectives.md 2), or a block to each peer.
+// What the member at place i sends: its chunks in a ring, or a block to each peer.
 void carry_call(Carried& carried, const SimaiPhase& phase, const Ranks& group, std::uint32_t i) {
   const auto n = static_cast<std::uint32_t>(group.size());
   if (n < 2) return;
@@ -255,7 +255,7 @@ double gigabytes_of_first_rank(const Job& job, std::size_t size, std::size_t cal
   return bytes / 1e9;
 }
 
-// collectives.md 10, the last paragraph: TP 2, PP 12, DP 384, EP 16. The whole job has 10^8 ops, so
+// TP 2, PP 12, DP 384, EP 16. The whole job has 10^8 ops, so
 // that each figure comes from the layers and ranks that it is about.
 TEST_CASE("SimAI jobs: what a rank of a large training sends", "[workload][jobs]") {
   SimaiWorkload w = simai_file("workload_analytical.txt");
@@ -276,7 +276,7 @@ TEST_CASE("SimAI jobs: what a rank of a large training sends", "[workload][jobs]
   CHECK(gigabytes_of_first_rank(simai_job_of(w, 32), 16, 768) == Approx(72.4776).margin(0.00005));
 }
 
-// Those of the first ops.
+// The waits of the first ops.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> waits_of_first(const Job& job,
                                                                     std::uint32_t ops) {
   auto waits = job.waits;
@@ -327,8 +327,8 @@ std::vector<std::map<std::uint32_t, std::size_t>> hops_of(const Job& job, std::u
   return hops;
 }
 
-// collectives.md 10: 2 m (p v - 1) hops, m v of them a rank and direction, but for those that the
-// first and the last part of the model lack.
+// 2 m (p v - 1) hops, m v of them for each rank and direction, minus those that the first and the
+// last part of the model lack.
 TEST_CASE("SimAI jobs: what stages of a pipeline send to one another", "[workload][jobs]") {
   SimaiWorkload w = simai_file("workload_analytical.txt");
   w.ep = 1;

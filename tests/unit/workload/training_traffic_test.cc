@@ -42,7 +42,7 @@ struct RunTraffic {
     REQUIRE(at != rows.end());
     return *at;
   }
-  // Of all ranks and all steps.
+  // Summed over all ranks and all steps.
   double forward(const std::string& dimension) const {
     return row(dimension).forward * ranks * steps;
   }
@@ -277,7 +277,7 @@ TEST_CASE("training traffic: models by name", "[workload]") {
   CHECK(find_training_model("llama3-70b").kv_hidden == 1024);
   const TrainingModel deepseek = find_training_model("deepseek-v3");
   CHECK(deepseek.parameters + deepseek.expert_parameters == 671'026'419'200.0);
-  // Of the experts a token visits 8 of 256: 37B parameters in the paper.
+  // A token visits 8 of 256 experts: 37B parameters in the paper.
   CHECK(deepseek.parameters + deepseek.expert_parameters / 32 == Approx(37e9).margin(0.6e9));
 }
 

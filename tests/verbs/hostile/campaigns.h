@@ -1,5 +1,5 @@
 // What a hostile program does besides working its sessions: leaving at every step, coming in
-// crowds, not reading, and passing things that are no memory.
+// crowds, not reading, and passing things that are not memory.
 #pragma once
 
 #include "tests/verbs/hostile/hostile_session.h"
@@ -15,7 +15,7 @@ void leave_at_every_step(HostileWorld& world, bool abruptly);
 void come_in_crowds(HostileWorld& world);
 // Many requests and no look at the answers.
 void never_read(HostileWorld& world);
-// Things that are no shared memory, or not the memory that they are said to be.
+// Things that are not shared memory, or not the memory that they are said to be.
 void pass_wrong_descriptors(HostileWorld& world);
 // Descriptors for HostileWorld::old that no service has made.
 void collect_descriptors(HostileWorld& world);

@@ -1,5 +1,5 @@
-// A hostile program's session: two ends that are connected to one another or to somebody else, with
-// everything that a session may have, and what is done to it.
+// A hostile program's session: two ends that are connected to one another or to another program,
+// with everything that a session may have, and what is done to it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A hostile program against a service that serves somebody else as well.
+// A hostile program against a service that serves another program as well.
 //
 //   hostile --service PATH --testbed FILE [--seed N] [--mutations N]
 //

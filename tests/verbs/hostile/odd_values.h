@@ -1,4 +1,4 @@
-// Values that break things: boundaries, and what means something to somebody else.
+// Values that break things: boundaries, and values that mean something elsewhere.
 #pragma once
 
 #include <cstdint>

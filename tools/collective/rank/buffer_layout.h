@@ -1,5 +1,5 @@
-// Where a rank's buffers are: at the beginning of its staging memory, alike at every rank, so that
-// a transfer can be sent out of them and land in them.
+// Where a rank's buffers are: at the beginning of its staging memory, at the same places in every
+// rank, so that a transfer can be sent from them and land in them.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct BufferRange {
 
 class BufferLayout {
  public:
-  // window: parts under way at once, each with scratch of its own.
+  // window: parts in progress at a time, each with scratch of its own.
   BufferLayout(const workload::Schedule& schedule, const PartCut& cut, std::uint32_t window);
 
   std::uint64_t elements() const { return first_.back(); }
@@ -44,7 +44,7 @@ class BufferLayout {
 
   const workload::Schedule& schedule_;
   const PartCut& cut_;
-  std::uint64_t window_;                // parts under way
+  std::uint64_t window_;                // parts in progress
   std::array<std::uint64_t, 4> first_;  // by ScheduleBuffer, its first element; then the end
 };
 

@@ -13,7 +13,7 @@ using workload::Transfer;
 
 constexpr float kNobodys = -1;
 
-// Sums of so many elements are made at once.
+// Sums of this many elements are made at once.
 constexpr std::uint64_t kStretch = 1024;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The buffers of a rank, in the caller's memory, what is in them before an operation, and what
-// must be in them after it. Contributions are whole numbers of 15 bits: float32 adds those of 256
-// ranks exactly, in any order.
+// The buffers of a rank, in the caller's memory, their contents before an operation, and the
+// contents that they must have after it. Contributions are whole numbers of 15 bits: float32 adds
+// those of 256 ranks exactly, in any order.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace paceline::rank {
 
 inline constexpr std::uint32_t kMostRanks = 256;
 
-// What rank `rank` contributes to element `element` of the buffer.
+// The contribution of rank `rank` to element `element` of the buffer.
 float contribution(std::uint32_t rank, std::uint64_t element, std::uint32_t iteration);
 
 struct WrongElement {
@@ -35,7 +35,8 @@ class CollectiveData {
                  std::uint32_t rank, float* memory)
       : schedule_(schedule), cut_(cut), layout_(layout), rank_(rank), memory_(memory) {}
 
-  // Before an operation. What the operation must write holds a number that nobody contributes.
+  // Fills the buffers before an operation. Places that the operation must write hold a number that
+  // no rank contributes.
   void fill(std::uint32_t iteration);
   // After it.
   DataCheck check(std::uint32_t iteration) const;

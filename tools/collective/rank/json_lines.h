@@ -19,7 +19,8 @@ class JsonLines {
   // False: the other end is gone.
   bool send(const nlohmann::json& message);
 
-  // Takes in what has arrived, without waiting. False: the other end is gone, or sends no JSON.
+  // Takes in what has arrived, without waiting. False: the other end is gone, or sends invalid
+  // JSON.
   bool receive();
   // The next of the messages taken in.
   std::optional<nlohmann::json> next();

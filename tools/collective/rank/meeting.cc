@@ -67,7 +67,7 @@ Json Meeting::next() {
   while (true) {
     if (auto message = lines_.next()) {
       if (message->is_object()) return *message;
-      throw RankError("the parent sent no JSON object");
+      throw RankError("the parent did not send a JSON object");
     }
     pollfd waits{lines_.descriptor(), POLLIN, 0};
     const int limit = std::isinf(patience_) ? -1 : static_cast<int>(patience_ * 1000);

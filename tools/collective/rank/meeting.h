@@ -1,5 +1,5 @@
-// A rank's side of the socket over which the ranks of a collective meet: the parent hands on
-// addresses, lets everybody wait for everybody, and takes results. Messages, one JSON object each:
+// A rank's side of the socket over which the ranks of a collective meet: the parent passes on
+// addresses, synchronises all ranks, and takes results. Messages, one JSON object each:
 //
 //   rank     {"rank": R}
 //   rank     {"addresses": [ADDRESS of its queue pair for each of its peers]}
@@ -43,7 +43,7 @@ class Meeting {
   // Says nothing where the parent has ended.
   void report_failure(const std::string& what);
 
-  // The next message of the parent, an object.
+  // The next message of the parent: an object.
   nlohmann::json next();
   void send(const nlohmann::json& message);
 

@@ -1,5 +1,6 @@
-// How the buffer of a rank is cut: into the blocks of its schedule, and each block into as many
-// parts, which follow one another. Part p of the operation moves part p of every block.
+// How the buffer of a rank is divided: into the blocks of its schedule, and each block into the
+// same number of parts, which follow one another. Part p of the operation moves part p of every
+// block.
 //
 // In memory every place has room for the largest block, so that any place can hold any block.
 #pragma once
@@ -34,7 +35,7 @@ class PartCut {
   std::uint64_t block_elements(std::uint32_t block) const {
     return workload::block_bytes(elements_, blocks_, block);
   }
-  // Within the block.
+  // The extent within the block.
   Extent part_of_block(std::uint32_t block, std::uint64_t part) const;
 
  private:

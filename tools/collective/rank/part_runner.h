@@ -1,15 +1,16 @@
 // Runs a collective operation at one rank: its transfers, part by part, over a link.
 //
 // A transfer is read into a slot of the sender's staging memory when it begins, written to its slot
-// at the receiver, and from there into the receiver's buffers. So buffers are read and written when
-// the schedule says so, whatever the network still does. Where InPlace says that no other transfer
-// can interfere, and the pieces follow one another in memory, it is sent out of the buffers, or
-// lands in them.
+// at the receiver, and copied from there into the receiver's buffers. So buffers are read and
+// written when the schedule says so, whatever the network still does. If InPlace says that no other
+// transfer can interfere, and the pieces follow one another in memory, the transfer is sent from
+// the buffers, or lands in them.
 //
-// A rank has `window` parts under way. It begins part p when it has ended part p - window: has
-// received everything, and what it sent is acknowledged. Parts end in any order. It then tells
-// those that send to it, for they write into the same slots; a part ends after these words are
-// acknowledged. The first `window` parts need no word: all ranks have ended the operation before.
+// A rank has `window` parts in progress. It begins part p when it has ended part p - window: it has
+// received everything, and everything that it sent is acknowledged. Parts end in any order. The
+// rank then tells its senders, because they write into the same slots; a part ends after these
+// messages are acknowledged. The first `window` parts need no message: all ranks have ended the
+// operation before.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +42,13 @@ class PartRunner {
   // The same step by step: begin, then every event of the link, until it is done.
   void begin(CollectiveData& data, RankLink& link);
   void take(const LinkEvent& event);
-  // By what a sleep ends. While transfers are due, acknowledgements can wait for the next of them:
-  // they end a part and release its slots, which nobody needs before all parts under way go on.
+  // What ends a sleep. While transfers are due, acknowledgements can wait for the next transfer:
+  // they end a part and release its slots, which are not needed before all parts in progress
+  // continue.
   LinkWake wakes_by() const;
   bool done() const { return ended_ == cut_.parts(); }
 
-  // What the operation waits for, for whoever reports that it does not go on.
+  // What the operation waits for, for a report that it is stuck.
   std::string waits_for() const;
 
  private:
@@ -68,7 +70,7 @@ class PartRunner {
   void begin_ready();
   void begin_transfer(const Step& step);
   void send_transfer(const Step& step);
-  // Where it lands in the receiver's buffers, if it does.
+  // Where it lands in the receiver's buffers, if it lands there.
   std::optional<std::uint64_t> landing(std::uint32_t transfer, std::uint64_t part) const;
   void handle_transfer(const LinkEvent& event, const Step& step);
   void handle_word(const LinkEvent& event, std::uint32_t slot);
@@ -87,7 +89,7 @@ class PartRunner {
   std::vector<std::uint32_t> senders_;       // peers that send to it
   std::uint32_t finishes_ = 0;               // of a part: arrivals and acknowledgements
   std::uint32_t arrivals_ = 0;               // of a part
-  std::uint64_t due_ = 0;                    // arrivals of the parts under way
+  std::uint64_t due_ = 0;                    // arrivals of the parts in progress
   bool sends_wait_for_sends_ = false;        // so acknowledgements release transfers
   std::vector<std::uint32_t> first_waiter_;  // by transfer, into waiters_
   std::vector<std::uint32_t> waiters_;       // own transfers that wait for it

@@ -15,7 +15,7 @@ std::vector<PeerTraffic> peer_traffic(const workload::Schedule& schedule, std::u
     PeerTraffic t = of_rank[peer];
     if (t.sent == 0 && t.received == 0) continue;
     t.peer = peer;
-    // And the words that say that a part may be sent, to whom sends.
+    // Includes the messages to the senders that a part may be sent.
     const bool sends = t.sent > 0;
     if (t.received > 0) t.sent += window;
     if (sends) t.received += window;

@@ -1,4 +1,4 @@
-// How many messages a rank can have under way to and from each of its peers, by channel.
+// How many messages a rank can have in flight to and from each of its peers, by channel.
 #pragma once
 
 #include <cstdint>

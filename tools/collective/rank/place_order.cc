@@ -96,7 +96,7 @@ void PlaceOrder::check(const std::vector<Pair>& pairs) {
   }
 }
 
-// Which of the ones each transfer begins after. Waits are for earlier transfers.
+// Which of these each transfer begins after. Waits are for earlier transfers.
 void PlaceOrder::follow(std::uint32_t first, std::uint32_t last) {
   for (std::uint32_t t = first; t <= last; ++t) {
     const Transfer& transfer = schedule_.transfers[t];
@@ -104,7 +104,7 @@ void PlaceOrder::follow(std::uint32_t first, std::uint32_t last) {
     for (const std::uint32_t w : schedule_.waits_of(transfer)) {
       if (w < first) continue;
       is_after_[t] |= is_after_[w];
-      // What the rank receives has been taken where the rank itself has waited for it.
+      // A received transfer has been taken only if the rank itself has waited for it.
       if (schedule_.transfers[w].from == rank_ || transfer.from == rank_) {
         is_after_[t] |= is_one_[w];
       }

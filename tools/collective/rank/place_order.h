@@ -1,12 +1,13 @@
-// Which transfers can use the places of a rank without a copy: be sent out of them, or land there.
+// Which transfers can use the places of a rank without a copy: be sent from them, or land there.
 //
-// What is sent must stay as it is from its beginning until it is in the receiver's memory; what
-// lands may be written at any time between its beginning and its arrival. So the waits must order
-// such a transfer with all others that use its places at the rank, unless all of them read.
+// A sent place must not change from the beginning of the transfer until the data is in the
+// receiver's memory. A landing place may be written at any time between the transfer's beginning
+// and its arrival. So the waits must order such a transfer with all others that use its places at
+// the rank, unless all of them read.
 //
-// A transfer begins after the arrival of what it waits for and its sender receives, and after the
-// acknowledgement of what it waits for and its sender sends. An acknowledgement tells that all is
-// in the receiver's memory, but not that the receiver has taken it.
+// A transfer begins after the arrival of those dependencies that its sender receives, and after the
+// acknowledgement of those that its sender sends. An acknowledgement tells that all data is in the
+// receiver's memory, but not that the receiver has taken it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What ends a rank: it is reported, and the rank ends.
+// An error that ends a rank: it is reported, and the rank ends.
 #pragma once
 
 #include <stdexcept>

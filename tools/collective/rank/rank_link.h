@@ -1,5 +1,5 @@
-// What a rank needs of the network: writes into the staging memory of others, each with a word that
-// tells the other that it has arrived.
+// What a rank needs from the network: writes into the staging memory of others, each with a word
+// that tells the other rank of its arrival.
 #pragma once
 
 #include <chrono>
@@ -45,16 +45,16 @@ class RankLink {
  public:
   virtual ~RankLink() = default;
 
-  // The own staging memory.
+  // The rank's own staging memory.
   virtual std::byte* staging() = 0;
-  // Bytes of the own staging memory to the peer's. They stay as they are until they are in the
-  // peer's memory, of which the arrival there and the acknowledgement tell.
+  // Writes bytes of the own staging memory to the peer's. They must not change until they are in
+  // the peer's memory; the arrival there and the acknowledgement tell of that.
   virtual void write(const LinkRoute& to, std::uint64_t own_offset, std::uint64_t peer_offset,
                      std::uint64_t bytes, std::uint32_t word) = 0;
-  // A word alone.
+  // Sends only a word.
   virtual void tell(const LinkRoute& to, std::uint32_t word) = 0;
-  // Replaces `events` by what has happened since. Sleeps until `wake`, or `until`, where nothing
-  // has. Throws RankError.
+  // Replaces `events` by what has happened since. If nothing has, sleeps until `wake` or `until`.
+  // Throws RankError.
   virtual void wait(std::vector<LinkEvent>& events, LinkWake wake, LinkTime until) = 0;
 };
 

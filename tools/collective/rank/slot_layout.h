@@ -1,7 +1,7 @@
-// Where in a rank's staging memory its buffers are and each transfer has its slot: every rank
+// Where in a rank's staging memory its buffers and the slot of each transfer are. Every rank
 // computes it alike, for itself and for those that it sends to. Staging memory has the buffers,
-// then the slots of what the rank receives, as many times as parts are under way (`window`, or all
-// parts if they are fewer), then those of what it sends, as many times.
+// then the slots of what the rank receives, once per part in progress (`window`, or all parts if
+// they are fewer), then those of what it sends, the same number of times.
 #pragma once
 
 #include <cstdint>

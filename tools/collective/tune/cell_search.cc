@@ -9,7 +9,7 @@ namespace paceline::tools {
 
 namespace {
 
-// The first of the fastest.
+// The first of the fastest trials.
 const Trial& fastest(const std::vector<Trial>& trials) {
   const Trial* best = &trials.front();
   for (const Trial& trial : trials) {
@@ -58,7 +58,7 @@ bool CellSearch::advance(TuneSetting& setting, Axis axis, bool up) const {
     case Axis::grain:
       return take_next(setting.chunk_bytes, space_.chunks, up) &&
              take_next(setting.window, space_.windows, !up);
-    case Axis::split: {  // goes on with one of them where the other has no more values
+    case Axis::split: {  // continues with one of them if the other has no more values
       const bool chunks = take_next(setting.chunk_bytes, space_.chunks, up);
       return take_next(setting.channels, space_.channels, !up) || chunks;
     }
@@ -114,7 +114,8 @@ std::optional<CellResult> CellSearch::run(const std::vector<TuneSetting>& ranked
   first.insert(first.end(), ranked.begin(), ranked.begin() + kept);
   if (start) {
     first.push_back(*start);
-    // The other schedules also from there: what is faster with this chunk shows at once.
+    // Tries the other schedules from there, too: a schedule that is faster with this chunk shows at
+    // once.
     for (std::ptrdiff_t i = 0; i < kept; ++i) {
       first.push_back(*start);
       first.back().schedule = ranked[static_cast<std::size_t>(i)].schedule;

@@ -41,8 +41,8 @@ class CellSearch {
                                 const std::optional<TuneSetting>& start);
 
  private:
-  // `grain`: smaller chunks and more of them under way, and the reverse. `split`: smaller chunks on
-  // more channels, and the reverse.
+  // `grain`: smaller chunks and more of them in flight, or the reverse. `split`: smaller chunks on
+  // more channels, or the reverse.
   enum class Axis : std::uint8_t { chunk, channels, window, queue_pairs, grain, split };
 
   std::optional<std::vector<Trial>> emulate(std::vector<TuneSetting> settings);

@@ -15,7 +15,7 @@ namespace paceline::tools {
 
 namespace {
 
-// What the emulations of a cell take, in bytes, besides those of its buffer.
+// The memory of a cell's emulations, in bytes, besides that of its buffer.
 constexpr double kCellBase = 512 << 10;
 
 class TuneRun {

@@ -42,8 +42,8 @@ struct CollectiveTuneResult {
 // ranks.
 config::Read<TuneGroup> tune_group(const config::Scenario& scenario);
 
-// progress: share done, and what is under way. Errors: a fabric on which no collective runs. The
-// result is incomplete once `stop` is set.
+// progress: the finished share, and the current work. Errors: a fabric on which no collective runs.
+// The result is incomplete once `stop` is set.
 config::Read<CollectiveTuneResult> run_collective_tune(
     const CollectiveTunePlan& plan, const std::atomic<bool>& stop,
     const std::function<void(double, const std::string&)>& progress);

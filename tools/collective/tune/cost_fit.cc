@@ -45,8 +45,8 @@ config::Read<SendCost> fit_cost(const TuneGroup& group, const std::atomic<bool>&
     if (!ring.ok()) return {{}, std::move(ring.errors)};
     rings[i] = std::move(ring.value);
   }
-  // The median message, for one that shares a path with others or crosses a slow link holds up the
-  // ring.
+  // Uses the median message, because one that shares a path with others or crosses a slow link
+  // holds up the ring.
   out.value.beta = (rings[1].message_us - rings[0].message_us) * 1e-6 /
                    static_cast<double>(kLargeStep - kSmallStep);
   out.value.alpha = rings[0].took_us * 1e-6 / (group.shape.ranks - 1) -

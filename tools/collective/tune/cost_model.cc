@@ -16,7 +16,7 @@ const std::vector<CostModel::Known>& CostModel::schedules_of(workload::Collectiv
   if (!added) return at->second;
   const config::JobConfig& job = group_.scenario.workload.job;
   for (const std::string_view name : workload::schedule_names(op)) {
-    // With one rank a server they are "ring".
+    // With one rank per server they are the same as "ring".
     const bool by_server = name == "two_level_ring" || name == "rail_rings";
     if (by_server && group_.shape.per_server == 1) continue;
     auto made = workload::make_schedule(op, name, group_.shape,

@@ -28,7 +28,7 @@ class CostModel {
   CostModel(const TuneGroup& group, const SendCost& cost)
       : group_(group), cost_(cost), load_(group.scenario) {}
 
-  // By the settings of the scenario but for the chunk, which is that of the scenario or one of
+  // With the settings of the scenario except the chunk, which is that of the scenario or one of
   // `chunks`; the lowest first.
   std::vector<Estimate> estimates(workload::CollectiveOp op, std::uint64_t bytes,
                                   std::span<const std::uint32_t> chunks);

@@ -1,5 +1,5 @@
-// What the transfers of a schedule put on the ports of a fabric whose switches spread what they
-// forward over equal-cost links.
+// The load that the transfers of a schedule put on the ports of a fabric whose switches spread
+// traffic over equal-cost links.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class FabricLoad {
   std::vector<double> times(const PlacedSchedule& placed, std::uint64_t bytes) const;
   // The slowest link of the one path that a message takes, unless packets are spread.
   std::vector<double> paths(const PlacedSchedule& placed) const;
-  // Picoseconds of so many bytes at the rate of a NIC.
+  // Picoseconds for this many bytes at the rate of a NIC.
   double nic_time(std::uint64_t bytes) const;
 
   config::Scenario scenario_;

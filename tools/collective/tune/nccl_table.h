@@ -14,8 +14,8 @@ struct TuneCell;
 
 // NCCL's name of an operation, empty where its tuner does not have it.
 std::string_view nccl_collective(workload::CollectiveOp op);
-// NCCL's name of the algorithm that a schedule is, empty where NCCL does not have it. In servers of
-// several GPUs its rings leave by several NICs, and it has no PAT.
+// NCCL's name of the algorithm of a schedule, empty if NCCL does not have it. In servers with
+// several GPUs NCCL's rings leave by several NICs, and it has no PAT.
 std::string_view nccl_algorithm(workload::CollectiveOp op, std::string_view schedule,
                                 const workload::GroupShape& shape);
 

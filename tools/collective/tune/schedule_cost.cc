@@ -70,7 +70,7 @@ PlacedSchedule place_schedule(workload::Schedule schedule, std::vector<std::uint
       round = std::max(round, placed.rounds[w] + (before.from == before.to ? 0 : 1));
     }
     placed.rounds.push_back(round);
-    // A copy at the end is no round.
+    // A copy at the end does not count as a round.
     if (t.from != t.to) placed.round_count = std::max(placed.round_count, round + 1);
   }
   placed.schedule = std::move(schedule);
@@ -109,7 +109,7 @@ ScheduleCost::ScheduleCost(const PlacedSchedule& placed, const PortLoads& ports)
   }
 }
 
-// The longest chain of transfers, or what the busiest port or NVLink has to carry.
+// The longest chain of transfers, or the load of the busiest port or NVLink.
 CostSplit ScheduleCost::part(double bytes, const SendCost& cost) const {
   std::vector<CostSplit> ends;
   ends.reserve(steps_.size());

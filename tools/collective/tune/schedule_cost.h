@@ -1,6 +1,6 @@
-// What a schedule costs by a model of latency and bandwidth: its transfers, placed on NICs, are
-// counted round by round, and the longest chain of them is one part. Parts follow one another as
-// closely as the busiest port, the busiest NVLink or the window allows.
+// The cost of a schedule by a model of latency and bandwidth. Its transfers, placed on NICs, are
+// counted round by round, and the longest chain of them is the time of one part. Parts follow one
+// another as closely as the busiest port, the busiest NVLink or the window allows.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace paceline::tools {
 
-// Seconds of a message, and of each of its bytes, between NICs and over NVLink.
+// Seconds per message, and per byte of it, between NICs and over NVLink.
 struct SendCost {
   double alpha = 0;
   double beta = 0;
@@ -18,7 +18,7 @@ struct SendCost {
   double nvlink_beta = 0;
 };
 
-// Seconds, by what they are spent on.
+// Seconds, by cause.
 struct CostSplit {
   double latency = 0;    // of messages between NICs
   double bandwidth = 0;  // of NICs and of the links between switches
@@ -30,10 +30,11 @@ struct CostSplit {
 struct PartCut {
   std::uint64_t bytes = 0;  // of a rank's whole buffer
   std::uint64_t parts = 1;
-  std::uint64_t under_way = 1;  // parts at a time
+  std::uint64_t under_way = 1;  // parts in flight at a time
 };
 
-// A schedule, whose transfers have rounds: the length of the longest chain of transfers before one.
+// A schedule with a round for each transfer: the length of the longest chain of transfers before
+// it.
 struct PlacedSchedule {
   workload::Schedule schedule;
   std::vector<std::uint32_t> nics;     // by rank
@@ -51,8 +52,7 @@ struct PlacedSchedule {
 PlacedSchedule place_schedule(workload::Schedule schedule, std::vector<std::uint32_t> nics,
                               std::vector<std::uint32_t> servers);
 
-// What the transfers put on the busiest port of a fabric, in buffers at the rate of a NIC
-// (fabric_load.h).
+// The load of the busiest port of a fabric, in buffers at the rate of a NIC (fabric_load.h).
 struct PortLoads {
   std::vector<double> rounds;
   double all = 0;             // rounds together
@@ -66,9 +66,9 @@ class ScheduleCost {
   CostSplit estimate(const PartCut& cut, const SendCost& cost) const;
 
   std::uint32_t rounds() const { return rounds_; }
-  // Messages between NICs that follow one another, of the chain that has most.
+  // Messages between NICs that follow one another, in the chain that has most of them.
   std::uint32_t network_rounds() const { return network_rounds_; }
-  // What the busiest port carries, in buffers.
+  // The load of the busiest port, in buffers.
   double port_share() const { return port_share_; }
 
  private:

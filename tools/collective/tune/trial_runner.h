@@ -29,7 +29,7 @@ struct Trial {
   TuneSetting setting;
   double took_us = 0;     // mean of the counted iterations
   double message_us = 0;  // of the median message
-  std::string problem;    // why there is no time
+  std::string problem;    // the reason if there is no time
   bool better_than(const Trial& other) const {
     return problem.empty() && (!other.problem.empty() || took_us < other.took_us);
   }
@@ -56,7 +56,7 @@ class TrialRunner {
   const TuneGroup& group() const { return group_; }
 
  private:
-  // Schedule, parts (0: it cannot run), channels in use, parts under way, queue pairs, and whether
+  // Schedule, parts (0: it cannot run), channels in use, parts in flight, queue pairs, and whether
   // source ports are planned.
   using Key =
       std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, bool>;

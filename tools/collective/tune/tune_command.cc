@@ -143,13 +143,13 @@ void add_common(CLI::App& command, CollectiveTuneOptions& options) {
   options.input.add_to(command, "scenario with the fabric; [workload] may be missing", false);
   command
       .add_option("--iterations", options.iterations,
-                  "of each emulation, after one that is not counted")
+                  "iterations iterations of each emulation, after one that is not counted")
       ->capture_default_str()
       ->check(CLI::Range(1U, 100'000U));
-  command.add_option("--evaluations", options.evaluations, "most emulations of a size")
+  command.add_option("--evaluations", options.evaluations, "the most emulations for one size")
       ->capture_default_str()
       ->check(CLI::Range(8U, 100'000U));
-  command.add_option("--json", options.json, "write all as JSON")->type_name("FILE.json");
+  command.add_option("--json", options.json, "write everything as JSON")->type_name("FILE.json");
   command.add_option("-j,--jobs", options.jobs, "emulations at a time (default: one per core)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
@@ -174,15 +174,14 @@ void add_collective_tune(CLI::App& parent, int& exit_code) {
       ->type_name("FIRST..LAST[ step xN]");
   command
       ->add_option("-o,--out", options->table,
-                   "write the table of NCCL's example tuner; schedules that NCCL has")
+                   "write the table for NCCL's example tuner, with the schedules that NCCL has")
       ->type_name("TABLE.csv");
   command->footer(
       "A model of latency and bandwidth, fitted to the fabric, ranks the schedules; the best are\n"
       "emulated and their settings searched, one at a time. Never slower than the default\n"
       "schedule, which is always emulated. Where switches hash, each of these is emulated with\n"
-      "planned source ports too. gain: share of the default's time that is saved. mpirun starts "
-      "it\n"
-      "on many processes and machines, as it does `paceline league`.\n"
+      "planned source ports too. gain: the share of the default's time that is saved.\n"
+      "mpirun shares the emulations among processes and machines, as with `paceline league`.\n"
       "Examples:\n"
       "  paceline collective tune --set fabric.hosts=16 --sizes '4KiB..1MiB step x16'\n"
       "  paceline collective tune configs/scenarios/all-reduce.toml \\\n"

@@ -1,4 +1,4 @@
-// What a tuner of collectives found, for people and as JSON.
+// The findings of a tuner of collectives, for people and as JSON.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ std::string collective_tune_text(const CollectiveTunePlan& plan,
 std::string collective_tune_json(const CollectiveTunePlan& plan,
                                  const CollectiveTuneResult& result);
 
-// Why the schedule of a cell is the fastest: the model's estimate of each and what the kept ones
-// took.
+// Why the schedule of a cell is the fastest: the model's estimate of each, and the times of the
+// kept ones.
 std::string explain_text(const CollectiveTunePlan& plan, const CollectiveTuneResult& result);
 
 // The reason in one sentence.

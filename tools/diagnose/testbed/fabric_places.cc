@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// As its service tells them; what is no address is left out.
+// As its service tells them; values that are not addresses are left out.
 std::vector<wire::IpAddress> addresses_of(const looks::SeenNic& nic) {
   std::vector<wire::IpAddress> out;
   const auto at = nic.status.find("addresses");

@@ -1,5 +1,5 @@
-// Which NICs of which hosts stand where in a fabric's description, and what a look at the hosts
-// says of each place.
+// The places of the hosts' NICs in a fabric's description, and what a look at the hosts says about
+// each place.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ std::string line_of(const Json& json) {
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-// Null: it is no object.
+// Null: the line is not an object.
 Json object_in(std::string_view line) {
   if (json_excess(line)) return nullptr;
   Json json = Json::parse(line, nullptr, false);
@@ -57,7 +57,7 @@ std::string read_head_line(std::string_view line, LookFileHead& out) {
   out = {};
   const Json json = object_in(line);
   if (json.is_null() || json.value("kind", Json()) != kKind) {
-    return "these are no kept looks; `paceline diagnose --record FILE` writes them";
+    return "this is not a recording; `paceline diagnose --record FILE` writes one";
   }
   if (json.value("schema", Json()) != kSchema) {
     return fmt::format("\"schema\" is not {}: another version kept these looks", kSchema);

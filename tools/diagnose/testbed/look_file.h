@@ -27,7 +27,7 @@ struct KeptLook {
 // Without line ends.
 std::string head_line(const LookFileHead& head);
 std::string look_line(Picos at, const std::vector<SightedHost>& hosts);
-// Not empty: why it is no such line.
+// Returns why the line is not such a head, or an empty text.
 std::string read_head_line(std::string_view line, LookFileHead& out);
 std::string read_look_line(std::string_view line, std::size_t hosts, KeptLook& out);
 

@@ -19,7 +19,7 @@ struct NicStatus {
   std::uint64_t marked_packets = 0;
 };
 
-// By a NIC's entry in the status, whoever it came from. What it does not say is 0.
+// From a NIC's entry in the status, from any source. Missing values are 0.
 NicStatus nic_status(const nlohmann::json& nic);
 
 }  // namespace paceline::tools

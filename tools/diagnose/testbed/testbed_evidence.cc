@@ -75,7 +75,8 @@ TestbedEvidence::Counters TestbedEvidence::since(const Counters& before, const C
            now.rtt_ns,
            now.inflight};
   }
-  // What is sent and not answered may wait in a queue of the fabric: a round trip for each message.
+  // Sent and unanswered data may wait in a queue of the fabric: count a round trip for each
+  // message.
   out.busy_ns += out.completions * out.rtt_ns;
   return out;
 }
@@ -100,7 +101,7 @@ void TestbedEvidence::take(std::uint32_t nic, const telemetry::QueuePairRecord& 
     pair.src = nic;
     static_assert(sizeof(pair.peer.bytes) == sizeof(record.peer));
     std::memcpy(pair.peer.bytes.data(), record.peer.data(), record.peer.size());
-    // What the first look finds was counted before it.
+    // Counts in the first look are from before it.
     if (!known_[nic].seen) pair.last = now;
   }
   pair.source_port = static_cast<std::uint16_t>(record.source_port);
@@ -207,8 +208,8 @@ void TestbedEvidence::write_pair(const Pair& from, const DescribedPaths& paths,
                                  out.nics[pair.src].rate_bps));
 }
 
-// What the queue pairs of a NIC share they share at the same time, so the NIC was busy as long as
-// its median queue pair; its bytes are those of all.
+// The queue pairs of a NIC share it at the same time, so the NIC was busy as long as its median
+// queue pair; its bytes are those of all queue pairs.
 void TestbedEvidence::write_paces(Evidence& out) const {
   const Picos slice = out.until / Evidence::kSlices;
   for (std::uint32_t first = 0; first < Evidence::kSlices; ++first) {

@@ -51,7 +51,7 @@ class TestbedEvidence {
     std::uint64_t rtt_ns = 0;    // smoothed, as it is now
     std::uint64_t inflight = 0;  // bytes, as it is now
   };
-  // Of a queue pair: by window. Those that end are kept.
+  // A queue pair, by window. Queue pairs that end are kept.
   struct Pair {
     std::uint32_t src = 0;
     std::uint32_t dst = 0;

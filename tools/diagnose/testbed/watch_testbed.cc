@@ -75,7 +75,7 @@ class Watch {
     if (!out.interrupted) out.errors = watching_.open(look);
     if (out.errors.empty()) keep(head_line(of_.head));
     if (out.errors.empty()) keep(look_line(Picos{0}, look));
-    double answered = 0;  // somebody, last
+    double answered = 0;  // when a host last answered
     for (int number = 1; number <= kLooks && out.errors.empty() && !out.interrupted;) {
       const double now = wait_until(seconds_ * number / kLooks, begin);
       progress(std::min(1.0, now / seconds_), std::max(0.0, seconds_ - now));
@@ -92,7 +92,7 @@ class Watch {
       }
       keep(look_line(at, look));
       ++number;
-      // Who waits for silent hosts is late: looks whose time is over by then would be too short.
+      // Silent hosts make a look late: looks whose time is over by then would be too short.
       const bool all = std::all_of(look.begin(), look.end(),
                                    [](const SightedHost& host) { return host.error.empty(); });
       const double passed = std::min((wall_seconds() - begin) / seconds_, 1.0) * kLooks;
@@ -183,7 +183,7 @@ WatchedTestbed replay(const WatchRequest& request) {
     ++number;
     KeptLook look;
     std::string wrong = read_look_line(line, of.value.hosts.size(), look);
-    if (wrong.empty() && look.at <= last) wrong = "it is no later than the look before";
+    if (wrong.empty() && look.at <= last) wrong = "it is not later than the look before";
     if (!wrong.empty()) return bad(number, wrong);
     if (number == 2) {
       const auto errors = watching.open(look.hosts);

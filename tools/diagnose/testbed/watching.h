@@ -34,7 +34,7 @@ class Watching {
 
   // The first look. Errors: hosts that did not answer, NICs that have no place.
   std::vector<std::string> open(const std::vector<SightedHost>& look);
-  // Another one. False: nobody answered, and it counts for nothing.
+  // Adds another look. False: no host answered, and the look does not count.
   bool add(Picos at, const std::vector<SightedHost>& look);
   // What a host's error is to the user.
   std::string host_says(std::size_t host, const std::string& error) const;

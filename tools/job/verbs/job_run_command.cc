@@ -30,7 +30,7 @@ struct JobRunOptions {
   bool quiet = false;
 };
 
-// The place of workload.kind in the file; without one, the file.
+// Where workload.kind is in the file; if it is not given, the file.
 std::string place_of_kind(const std::string& file) {
   std::ifstream stream(file);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};

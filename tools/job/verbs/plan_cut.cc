@@ -43,7 +43,7 @@ PlanSend send_of(const MessagePlan& plan, const PlannedMessage& m, std::uint32_t
   s.start = m.start;
   s.gap = m.computes ? computing_time(plan, m, m.start) : m.gap;
   s.lane = m.lane;
-  // Level 0 is the testbed's own class: that of the default one, and all that class 0 can have.
+  // Level 0 is the testbed's own class, the default one; class 0 can have only that.
   s.service_level = m.traffic_class == kDefaultDataClass ? std::uint8_t{0} : m.traffic_class;
   s.computes = m.computes;
   if (m.after != kNoMessage) s.after.push_back(m.after);

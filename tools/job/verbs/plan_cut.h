@@ -10,7 +10,7 @@
 
 namespace paceline::tools {
 
-// Most bytes that a rank may receive in all if every message has its own memory.
+// The most bytes that a rank may receive in all if every message has its own memory.
 inline constexpr std::uint64_t kMostReceivedBytes = std::uint64_t{1} << 30;
 
 // One more than the highest NIC that a message names.

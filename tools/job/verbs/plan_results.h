@@ -1,4 +1,4 @@
-// What the ranks of a job say: takes their records, and sees when nobody goes on.
+// What the ranks of a job report: takes their records, and notices when no rank makes progress.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class PlanResults final : public RankListener {
   bool complete(std::uint32_t rank) const override;
   std::vector<std::string> obstacles() override;
 
-  // Which rank waits for what, of those that have told since they last went on.
+  // Which rank waits for what, among those that have told since their last progress.
   std::vector<std::string> waits() const;
   bool stalled() const { return stalled_; }
   double share_done() const;
@@ -68,7 +68,7 @@ class PlanResults final : public RankListener {
   double patience_;
   double last_progress_;
   bool stalled_ = false;
-  std::vector<std::string> deaf_;  // errors: ranks that do not take in what they are told
+  std::vector<std::string> deaf_;  // errors: ranks that do not read their messages
   std::vector<MessageRecord> records_;
   std::vector<std::uint32_t> causes_;
   DataTotals totals_;

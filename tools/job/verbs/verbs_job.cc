@@ -43,7 +43,7 @@ class WatchedResults final : public RankListener {
   const std::function<void(double)>& progress_;
 };
 
-// By NIC: "rank 3 on h5"; of storage and idle NICs "NIC 7 on h7".
+// By NIC: "rank 3 on h5"; for storage and idle NICs "NIC 7 on h7".
 std::vector<std::string> rank_names(const PreparedScenario& prepared, const VerbsJob& options,
                                     std::uint32_t nics) {
   std::vector<std::string> names;

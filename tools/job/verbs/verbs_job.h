@@ -28,7 +28,7 @@ struct VerbsJobResult {
   diagnosis::Evidence evidence;  // of the job's ranks only
   std::uint32_t nics = 0;        // that ran
   DataTotals totals;
-  std::vector<std::string> failures;  // if there are any, there is no report
+  std::vector<std::string> failures;  // with any, there is no report
 };
 
 // Errors: reasons why the job cannot run. Ends early, without a report, once `stop` is set.

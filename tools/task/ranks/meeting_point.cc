@@ -48,7 +48,7 @@ std::string bytes_of_hex(std::string_view hex) {
   return hex.size() % 2 == 0 ? out : std::string();
 }
 
-// The length of what is filled; 0: it is no address.
+// The length of the filled address; 0: the text is not an address.
 socklen_t fill(const std::string& address, std::uint16_t port, sockaddr_storage& out) {
   auto& v4 = reinterpret_cast<sockaddr_in&>(out);
   if (::inet_pton(AF_INET, address.c_str(), &v4.sin_addr) == 1) {

@@ -138,13 +138,13 @@ void RankPeers::drop(std::uint32_t rank) {
 void RankPeers::stop_all(bool whole, double seconds) {
   const std::string stop = to_frame(Stop{whole});
   const double until = wall_seconds() + seconds;
-  // Ranks that have connected and were not taken in see that nobody will.
+  // Ranks that have connected and were not taken in see now that they will not be.
   listening_.reset();
   for (auto& [descriptor, peer] : peers_) {
     if (peer.proven) peer.socket.send(stop, cost_);
   }
-  // What the kernel has is delivered, but only if nothing is unread when the socket is closed. So
-  // read until the others close theirs.
+  // The kernel delivers what it has, but only if nothing is unread when the socket is closed. So
+  // read until the others close their ends.
   while (!peers_.empty() && wall_seconds() < until) {
     std::vector<pollfd> waits;
     for (auto at = peers_.begin(); at != peers_.end();) {

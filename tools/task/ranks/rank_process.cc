@@ -22,8 +22,8 @@ namespace {
 
 constexpr unsigned kLeaveSeconds = 60;  // where a rank may be missing
 constexpr int kSignalBase = 128;        // of exit codes, as a shell has them
-// After SIGTERM mpirun of Open MPI sleeps before it kills, but only until the first process has
-// ended. So that rank 0 has that time to write what is finished, others take longer than it may.
+// After SIGTERM, Open MPI's mpirun sleeps before it kills, but only until the first process has
+// ended. To give rank 0 that time for writing finished tasks, the other ranks stay longer.
 constexpr unsigned kLingerSeconds = 3;
 
 volatile std::sig_atomic_t child_process = 0;

@@ -19,7 +19,7 @@ std::string secret_bytes(std::size_t count);
 // What this role answers to the other side's nonce: 64 hexadecimal digits.
 std::string rank_proof(std::string_view token, RankRole role, std::string_view challenge_nonce,
                        std::string_view hello_nonce);
-// In a time that does not depend on where they differ.
+// Takes a time that does not depend on where they differ.
 bool same_proof(std::string_view a, std::string_view b);
 
 }  // namespace paceline::tools

@@ -14,7 +14,7 @@ namespace paceline::tools {
 namespace {
 
 // A machine that lost its power or its network is noticed after 40 s. A stopped process is not: its
-// kernel goes on answering.
+// kernel still answers.
 constexpr int kIdleSeconds = 20;
 constexpr int kProbeSeconds = 5;
 constexpr int kProbes = 4;

@@ -57,7 +57,7 @@ std::unique_ptr<RankTeam> RankTeam::join(unsigned jobs) {
       problem = parsed.errors.front();
     }
   }
-  // Rank 0 waits here until all others have tried to reach it, so it is there for them.
+  // Rank 0 waits here until all others have tried to reach it, so that it is there for them.
   start.end();
   if (!problem.empty()) throw std::runtime_error(problem);
   if (team->ranks_ == 1) {

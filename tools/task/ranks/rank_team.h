@@ -1,6 +1,6 @@
-// The processes that an MPI has started for one command, as one of them sees them: MPI brings them
-// together and has done its part; from then on they speak over TCP, so that a process that dies is
-// a closed connection and nothing else.
+// The processes that an MPI has started for one command, as one of them sees them. MPI brings them
+// together and has then done its part; from then on they speak over TCP, so that a process that
+// dies is only a closed connection.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ struct RankCost {
 
 class RankTeam {
  public:
-  // Null where no MPI has started this process, or this process alone. Returns on other ranks than
-  // 0 when rank 0 has made its first list, so that rank 0 alone complains of bad input. `jobs`:
-  // tasks at a time, 0: jobs_for(). Throws std::runtime_error with a sentence.
+  // Null if no MPI has started this process, or if it has started only this one. On other ranks
+  // than 0 it returns when rank 0 has made its first list, so that only rank 0 complains of bad
+  // input. `jobs`: tasks at a time, 0: jobs_for(). Throws std::runtime_error with a sentence.
   static std::unique_ptr<RankTeam> join(unsigned jobs);
   // The command ends, on rank 0 for all ranks.
   ~RankTeam();
@@ -42,8 +42,8 @@ class RankTeam {
   // The command ended before this rank had anything to do. Not on rank 0.
   bool ended() const { return ended_; }
 
-  // Executes a list: the tasks of `wanted`, which counts on rank 0 alone. On other ranks, and on
-  // all ranks unless `keepers` says so, nothing is kept. All ranks call it with the same lists.
+  // Executes a list: the tasks of `wanted`, which only rank 0 reads. On other ranks, and on all
+  // ranks unless `keepers` says otherwise, nothing is kept. All ranks call it with the same lists.
   RankRun run(TaskList& tasks, std::span<const std::size_t> wanted, Keepers keepers, bool quiet);
 
   RankCost cost() const;  // on rank 0
@@ -64,8 +64,8 @@ class RankTeam {
   std::unique_ptr<TaskWorker> worker_;  // on the others
 };
 
-// Tasks at a time where nobody has said how many: the processors that this process may use, but
-// with several ranks on a machine not more than its part of it.
+// The default number of tasks at a time: the processors that this process may use, but with several
+// ranks on a machine at most its part of them.
 unsigned jobs_for(std::uint32_t ranks_here);
 
 }  // namespace paceline::tools

@@ -45,7 +45,7 @@ class TaskCourse {
   TaskHandout& handout() { return handout_; }
   bool over() const { return handout_.over(); }
 
-  // Further tasks for a worker with so many threads: enough that no thread waits for the next
+  // Further tasks for a worker with this many threads: enough that no thread waits for the next
   // message, and so few that no worker waits for another at the end.
   std::vector<std::uint64_t> more_for(TaskHandout::Worker worker, unsigned threads, double now);
 

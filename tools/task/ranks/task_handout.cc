@@ -30,8 +30,8 @@ void TaskHandout::lose(Worker worker, const std::string& reason) {
   const Member member = std::move(found->second);
   members_.erase(found);
   threads_ -= member.threads;
-  // The first ones were under execution; the others waited behind them and are not to blame. They
-  // return to the front, the first of them foremost.
+  // The first ones were being executed; the others waited behind them and are not to blame. They
+  // return to the front in their order.
   for (std::size_t i = member.held.size(); i-- > 0;) {
     const std::size_t task = member.held[i].task;
     for (Worker& holder : tasks_[task].holder) {
@@ -135,7 +135,7 @@ void TaskHandout::give_back(std::size_t task, bool tried, const std::string& rea
     failures_.push_back({task, fmt::format("tried {} times; the last: {}", kMostTries, reason)});
     return;
   }
-  if (back.holder[0] != kNobody || back.holder[1] != kNobody) return;  // a copy is under way
+  if (back.holder[0] != kNobody || back.holder[1] != kNobody) return;  // a copy is being executed
   back.state = State::waiting;
   lost_.push_front(task);
 }

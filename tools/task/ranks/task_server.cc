@@ -165,7 +165,7 @@ void TaskServer::hear_ready(Current& current, std::uint32_t rank, const PeerEven
     current.workers[rank] = current.course.handout().add(threads_of(rank), false);
     return;
   }
-  // Before the first run nobody has lost anything by starting again, with equal files.
+  // Before the first run nothing is lost by starting again, with equal files.
   if (!current.begun && current.error.empty()) {
     current.error = fmt::format("{} {}", peers_.name(rank), other);
   }

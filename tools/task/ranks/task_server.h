@@ -1,5 +1,5 @@
 // Rank 0: hands the tasks of one list after another to the ranks that have made the same list and
-// to threads of its own, and keeps what comes back.
+// to threads of its own, and keeps the records that come back.
 #pragma once
 
 #include <cstddef>
@@ -33,15 +33,15 @@ class TaskServer {
   RankRun run(TaskList& tasks, std::span<const std::size_t> wanted, unsigned threads,
               Keepers keepers, double patience, bool quiet);
 
-  // The command ends on all ranks. Whether all of them were here to hear it, after lists that are
-  // complete.
+  // Ends the command on all ranks. Returns whether all of them were there to be told, after lists
+  // that are complete.
   bool stop();
 
   const SocketCost& cost() const { return peers_.cost(); }
   double cpu_seconds() const { return cpu_seconds_; }  // of the thread that was in run()
 
  private:
-  // The list under way.
+  // The current list.
   struct Current {
     TaskCourse& course;
     std::uint64_t key;
@@ -66,8 +66,8 @@ class TaskServer {
   RankPeers peers_;
   std::uint32_t ranks_;
   std::uint64_t program_;
-  std::uint32_t list_ = 0;  // the number of the list under way, or the next one
-  std::map<std::uint32_t, std::uint32_t> since_;  // the list that was under way when a rank came
+  std::uint32_t list_ = 0;  // the number of the current list, or of the next one
+  std::map<std::uint32_t, std::uint32_t> since_;  // the current list when a rank came
   std::set<std::uint32_t> gone_;
   bool quiet_ = false;
   double shown_ = 0;

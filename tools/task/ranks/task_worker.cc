@@ -101,7 +101,7 @@ RankRun TaskWorker::run(TaskList& tasks, unsigned threads, Keepers keepers) {
     if (heard == Heard::nothing && !done.tasks.empty()) send(to_frames(done));
   }
   executing.stop();
-  // What ended before the interrupt is not lost.
+  // Tasks that ended before the interrupt are not lost.
   if (heard == Heard::nothing) send(to_frames({list_, executing.take()}));
   ++list_;
   if (!out.error.empty()) {
@@ -129,7 +129,7 @@ bool TaskWorker::wait_for_stop() {
 
 TaskWorker::Heard TaskWorker::hear(TaskList& tasks, ExecutingThreads& executing, Keepers keepers,
                                    RankRun& out) {
-  // What can be read counts, also where nothing can be sent any more.
+  // Everything that can be read counts, even if nothing can be sent any more.
   socket_->flush(cost_);
   const bool here = socket_->receive(cost_);
   while (const auto frame = socket_->frames().next()) {
@@ -185,7 +185,7 @@ TaskWorker::Heard TaskWorker::hear_frame(const Frame& frame, TaskList& tasks,
   }
 }
 
-// A failure is noticed by who reads: what rank 0 said before it ended still counts.
+// The reader notices a failure: what rank 0 said before it ended still counts.
 void TaskWorker::send(const std::string& frames) {
   if (!frames.empty()) socket_->send(frames, cost_);
 }

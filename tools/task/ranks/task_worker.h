@@ -23,8 +23,8 @@ class TaskWorker {
 
   // Tries the addresses of rank 0 in turn. Returns an error if none answers.
   std::string connect();
-  // Waits until rank 0 hands out its first list: it has read its files, and found nothing wrong.
-  // False: it has ended, or this process was interrupted.
+  // Waits until rank 0 hands out its first list, that is, has read its files without finding an
+  // error. False: it has ended, or this process was interrupted.
   bool wait_for_first(unsigned threads);
   // Works until the list is complete at rank 0. `threads` as in wait_for_first().
   RankRun run(TaskList& tasks, unsigned threads, Keepers keepers);

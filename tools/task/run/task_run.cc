@@ -22,7 +22,7 @@ constexpr std::size_t kMostShares = 1'000'000;
 constexpr std::string_view kRecordsEnd = ".jsonl";
 constexpr std::size_t kMostSharesNamed = 8;  // shares, each with its command
 
-// "3/16"; none when it is no share.
+// "3/16"; nothing if it is not a share.
 std::optional<TaskShare> parse_share(std::string_view text, std::string_view between) {
   TaskShare share;
   const char* const end = text.data() + text.size();
@@ -75,7 +75,7 @@ void TaskOptions::add_to(CLI::App& command, const std::string& runs_help) {
   CLI::Option* const part =
       command
           .add_option("--share", share,
-                      "execute this part of the runs alone, and keep it in --records: many "
+                      "run only this part of the runs, and keep it in --records: many "
                       "machines, one share each (`paceline plan` writes the commands)")
           ->type_name("I/N");
   CLI::Option* const folder =
@@ -104,7 +104,7 @@ std::optional<int> TaskRun::begin(const std::string& head) {
                        options_.share, kMostShares)});
     }
   }
-  // The first rank alone knows what is kept.
+  // Only the first rank knows what is kept.
   if (!workers_.first()) return std::nullopt;
   if (!options_.quiet) {
     fmt::print("{}, {}\n", head, workers_.text());

@@ -35,7 +35,7 @@ struct TaskOptions {
 
 class TaskRun {
  public:
-  // All must outlive this. `command` makes the same list again: "paceline ab first.toml".
+  // All arguments must outlive this. `command` makes the same list again: "paceline ab first.toml".
   TaskRun(TaskList& tasks, const TaskOptions& options, const Workers& workers, std::string command)
       : tasks_(tasks), options_(options), workers_(workers), command_(std::move(command)) {}
 

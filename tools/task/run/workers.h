@@ -24,15 +24,15 @@ struct Workers {
   RankTeam* team = nullptr;  // null: this process alone
 };
 
-// A command that works on ranks. On the first one, or where there are no others, its exit code is
-// the result; the others end well when the first one says so, and print nothing (`quiet`). `jobs`:
-// 0 for as many as fit.
+// Runs a command that works on ranks. On the first one, or if there are no others, the result is
+// its exit code. The others exit with success when the first one says so, and print nothing
+// (`quiet`). `jobs`: 0 for as many as fit.
 int run_on_ranks(unsigned jobs, bool& quiet, const std::function<int(const Workers&)>& command);
 
-// All tasks of a list that is one step of a search, whose progress the caller shows: every rank
-// keeps every record, and takes the same next step. Not whole once `stop` is set, which is
-// Interrupt::flag() where there are ranks: it is set as well where the first rank ends the command.
-// What went wrong; empty: nothing.
+// Executes all tasks of a list that is one step of a search, whose progress the caller shows: every
+// rank keeps every record, and takes the same next step. Incomplete once `stop` is set, which is
+// Interrupt::flag() if there are ranks: it is also set when the first rank ends the command.
+// Returns an error, or an empty text.
 std::string execute_all(TaskList& tasks, const Workers& workers, const std::atomic<bool>& stop);
 
 }  // namespace paceline::tools

@@ -222,17 +222,19 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("--fleet", options->fleet,
                    "the hosts of this file instead, by their pacelined (paceline diagnose --help); "
-                   "its tokens must be of who may write")
+                   "its tokens must have the right to write")
       ->type_name("FILE.toml")
       ->excludes("--name")
       ->excludes("--socket");
   command->add_option("--seconds", options->seconds, "how long")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  command->add_option("--rate", options->rate, "probes a second of each pair, at most")
+  command->add_option("--rate", options->rate, "the most probes per second for each pair")
       ->check(CLI::Range(0.01, 1e5))
       ->capture_default_str();
-  command->add_option("--share", options->share, "of a link's rate for probes and answers, at most")
+  command
+      ->add_option("--share", options->share,
+                   "the largest share of a link's rate for probes and answers")
       ->check(CLI::Range(1e-9, 0.01))
       ->capture_default_str();
   command->add_option("--paths", options->paths, "UDP source ports to take in turn, from 49152 on")
@@ -243,7 +245,7 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command
       ->add_option("--clock", options->clocks,
-                   "let the clock of a NIC be off, to see what is found: h1=1ms,50ppm sets it 1 ms "
+                   "make the clock of a NIC wrong, to see what is found: h1=1ms,50ppm sets it 1 ms "
                    "ahead and 50 ppm fast, h1=-20us@2s sets it back after 2 s (repeatable)")
       ->type_name("NIC=OFF")
       ->excludes("--fleet")
@@ -253,13 +255,13 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
   command->footer(
       "A probe is a datagram of 64 bytes in the class of data. The far NIC's service answers it "
       "and\n"
-      "says when it came and when the answer left, so that of a round trip\n"
-      "  fabric  is what links, switches and queues took, both ways,\n"
-      "  host    what the far service took to answer.\n"
+      "tells when it came and when the answer left. This splits a round trip in two:\n"
+      "  fabric  the time in links, switches and queues, both ways\n"
+      "  host    the time that the far service took to answer\n"
       "Every second probe is in the class of control packets, which waits in no queue: from the\n"
       "quickest of these, clocks are compared.\n"
       "  clock   the far clock less the near one; +- half of the least round trip is certain\n"
-      "  drift   how fast they part; set: how often a clock was set meanwhile\n"
+      "  drift   how fast the clocks drift apart; set: how often a clock was set meanwhile\n"
       "  there, back  delays of one way, which need the clocks\n"
       "A slow fabric with quick hosts is a queue or a link; one slow row and column is a host.\n"
       "Examples:\n"
@@ -268,8 +270,8 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
       "  paceline mesh --name a --name b      two testbeds that reach each other\n"
       "  paceline mesh --fleet fleet.toml     hosts behind pacelined\n"
       "  paceline mesh --clock h1=1ms,50ppm   a clock that is off\n"
-      "Exit status: 0 good, 1 no testbed or no answer, 2 bad input, 130 interrupted (what came so\n"
-      "far is printed).");
+      "Exit status: 0 good, 1 no testbed or no answer, 2 bad input, 130 interrupted (results so\n"
+      "far are printed).");
   command->callback([options, &exit_code] { exit_code = Mesh(*options).run(); });
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(20);
 constexpr auto kEndPatience = std::chrono::seconds(2);
-constexpr double kMargin = 60;  // seconds after which hosts end it that nobody tells to
+constexpr double kMargin = 60;  // seconds after which hosts end it without being told to
 
 }  // namespace
 

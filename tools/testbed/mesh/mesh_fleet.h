@@ -12,7 +12,7 @@ namespace paceline::tools {
 
 class MeshFleet final : public MeshHosts {
  public:
-  // `seconds`: how long it is meant to go on.
+  // `seconds`: how long it is meant to last.
   MeshFleet(std::string file, double seconds) : file_(std::move(file)), seconds_(seconds) {}
   // Ends the probing.
   ~MeshFleet() override;

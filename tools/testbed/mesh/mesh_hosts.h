@@ -24,10 +24,10 @@ class MeshHosts {
   virtual ~MeshHosts() = default;
 
   const std::vector<MeshHost>& hosts() const { return hosts_; }
-  // Finds them. Nothing is asked where that fails: it was reported, and `code` says how that ends.
+  // Finds them. If that fails, it was reported, and `code` is the exit code.
   virtual bool connect(int& code) = 0;
-  // A request of the control protocol (probe_open, probe_begin, probes) to each host; their
-  // answers, or nothing: likewise.
+  // Sends a request of the control protocol (probe_open, probe_begin, probes) to each host. Returns
+  // their answers; nothing: it failed, as above.
   virtual std::optional<std::vector<MeshJson>> ask(const std::vector<MeshJson>& requests,
                                                    int& code) = 0;
 

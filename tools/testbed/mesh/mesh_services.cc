@@ -36,7 +36,7 @@ std::optional<MeshJson> MeshServices::ask(Service& service, const MeshJson& requ
   MeshJson whole =
       MeshJson::parse(read_long_answer(answer.descriptors.front().get()), nullptr, false);
   if (whole.is_object()) return whole;
-  report_errors({service.socket + ": its answer is no JSON object"});
+  report_errors({service.socket + ": its answer is not a JSON object"});
   code = kExitFailed;
   return std::nullopt;
 }

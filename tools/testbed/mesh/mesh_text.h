@@ -1,4 +1,4 @@
-// What `paceline mesh` has found out, for people and for machines.
+// The findings of `paceline mesh`, as text and as JSON.
 #pragma once
 
 #include <cstddef>

@@ -45,7 +45,7 @@ class GoalWriter {
     std::map<std::uint32_t, std::uint32_t> tags;   // the next one, by receiver
   };
 
-  // The calcs of a cpu run one after the other: one follows on the cpu of another only if it waits
+  // The calcs of a cpu run one after the other: a calc shares the cpu of another only if it waits
   // for it anyway.
   void find_cpus() {
     std::vector<bool> followed(plan_.messages.size());

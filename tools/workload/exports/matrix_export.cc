@@ -44,8 +44,8 @@ class MatrixWriter {
   }
 
  private:
-  // What must have ended before this message begins, joins and computing replaced by what they
-  // wait for; without what others in the set wait for themselves.
+  // The messages that must have ended before this message begins. Joins and computing are replaced
+  // by their own dependencies, and messages on which others in the set depend are left out.
   std::uint32_t set_of(std::uint32_t id) {
     const auto waits = order_.waits_of(id);
     if (waits.size() == 1 && plan_.messages[waits[0]].computes) return waits_of_[waits[0]];
@@ -65,7 +65,7 @@ class MatrixWriter {
     for (const FlowEnd end : ends) {
       const FlowEnds& set = sets_[waits_of_[end / 2]];
       implied.insert(implied.end(), set.begin(), set.end());
-      if (end % 2 == 1) implied.push_back(end - 1);  // what is acknowledged has arrived
+      if (end % 2 == 1) implied.push_back(end - 1);  // an acknowledged message has arrived
     }
     std::sort(implied.begin(), implied.end());
     FlowEnds kept;

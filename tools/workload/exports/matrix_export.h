@@ -1,9 +1,9 @@
 // A plan as a connection matrix of htsim, by triggers.
 //
-// What waits for a message that its sender receives is started by recv_done_trigger, what waits
-// for one that its sender sends by send_done_trigger. A join is no flow: what waits for it waits
-// for all that it waits for, by a barrier. Messages that share a queue pair are messages of one
-// connection.
+// A message that waits for one that its sender receives is started by recv_done_trigger; a message
+// that waits for one that its sender sends, by send_done_trigger. A join is not a flow: messages
+// that wait for it wait for all of its dependencies, by a barrier. Messages that share a queue pair
+// are messages of one connection.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What waits for what in a plan, in an order in which everything can begin.
+// The dependencies of a plan, in an order in which everything can begin.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class PlanOrder {
     return {waits_.data() + first_[message], waits_.data() + first_[message + 1]};
   }
   std::size_t waits() const { return waits_.size(); }
-  // All messages, each behind those that it waits for.
+  // All messages, each behind its dependencies.
   const std::vector<std::uint32_t>& order() const { return order_; }
   // The time before which those that it waits for cannot begin, by their own start or that of
   // others before them.

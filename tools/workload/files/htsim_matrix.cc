@@ -54,7 +54,7 @@ class MatrixParser {
     return word.find("->") != std::string_view::npos || word == "trigger" || word == "failure";
   }
 
-  // False: nothing behind it can be read.
+  // False: nothing after it can be read.
   bool header() {
     std::set<std::string_view> given;
     while (table_.next(line_)) {
@@ -184,7 +184,7 @@ class MatrixParser {
     return true;
   }
 
-  // Without `msg` an id is that of one flow.
+  // Without `msg`, an id belongs to one flow.
   void check_id(const Word& pair, const HtsimFlow& f) {
     const auto [at, first] = of_id_.try_emplace(f.id, out_.flows.size());
     if (first) return;
@@ -265,7 +265,7 @@ class MatrixParser {
     out_.failures.push_back(w[0].line);
   }
 
-  // What only the whole file tells.
+  // Checks that need the whole file.
   void check() {
     for (const Kind kind : {kFlows, kTriggers, kFailures}) {
       if (found_[kind] == counts_[kind]) continue;

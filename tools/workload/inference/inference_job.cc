@@ -83,7 +83,7 @@ class InferenceOps {
     return {.kind = kind, .rank = rank, .peer = peer, .tag = tag, .bytes = bytes};
   }
 
-  // The time of the first so many layers.
+  // The time of this many layers, from the first on.
   Picos share(Picos all, std::uint32_t layers) const {
     return Picos{all.count / s_.layers * layers + all.count % s_.layers * layers / s_.layers};
   }

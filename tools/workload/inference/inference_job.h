@@ -2,11 +2,12 @@
 // values to decode ranks.
 //
 // A prefill rank computes one request after the other, in parts of some layers; a part's keys and
-// values are sent when it has been computed, while the next one is. What it fetches from another
-// prefill rank is sent when the request arrives and the other has it, and computing waits for it.
+// values are sent when it has been computed, while the next part is. What it fetches from another
+// prefill rank is sent once the request has arrived and the other rank has it, and computing waits
+// for it.
 //
-// Not in it: the computing of decode ranks, memory that is full, and what decode ranks might have
-// kept of an earlier request.
+// Not modelled: the computing of decode ranks, full memory, and what decode ranks may have kept of
+// an earlier request.
 #pragma once
 
 #include "tools/workload/inference/prefill_plan.h"

@@ -30,7 +30,7 @@ struct InferenceSettings {
 // Keys and values that a rank gets from another one.
 struct BlockFetch {
   std::uint32_t from = 0;     // a prefill rank
-  std::uint32_t request = 0;  // whose computing there must have ended
+  std::uint32_t request = 0;  // the request whose computing there must have ended
   std::uint64_t tokens = 0;
 };
 
@@ -40,7 +40,7 @@ struct PrefillTurn {
   Picos end{0};
   std::uint32_t prefill = 0;  // rank
   std::uint32_t decode = 0;   // rank
-  // Tokens of the prompt by what becomes of them; `computed` is at least 1.
+  // Tokens of the prompt by how they are obtained; `computed` is at least 1.
   std::uint64_t computed = 0;
   std::uint64_t kept = 0;           // at this rank from an earlier request
   std::vector<BlockFetch> fetches;  // by rank
@@ -55,14 +55,14 @@ struct PrefillTurn {
 // first. For settings and a trace without inference_errors.
 std::vector<PrefillTurn> plan_prefill(const RequestTrace& trace, const InferenceSettings& settings);
 
-// What is wrong with them, by the names of the scenario's keys.
+// Errors in them, with the names of the scenario's keys.
 std::vector<std::string> inference_errors(const RequestTrace& trace,
                                           const InferenceSettings& settings);
 
 // The requests of the trace that are used.
 std::uint32_t requests_used(const RequestTrace& trace, const InferenceSettings& settings);
 
-// The time that a rank computes for so many tokens.
+// The time that a rank computes for this many tokens.
 Picos prefill_time(std::uint64_t tokens, const InferenceSettings& settings);
 
 }  // namespace paceline::workload

@@ -140,7 +140,7 @@ std::uint64_t CallPlanner::bytes_of(const Schedule& schedule, std::uint32_t tran
   return block_bytes(cells_[transfer], part.count, part.number);
 }
 
-// gates_.front() has what the ranks must have ended before they begin this part.
+// gates_.front() holds what the ranks must have ended before they begin this part.
 void CallPlanner::add_part(const Schedule& schedule, const std::vector<std::uint16_t>& degrees,
                            const Part& part) {
   const std::vector<std::uint32_t>& gate = gates_.front();
@@ -182,8 +182,8 @@ void CallPlanner::add_part(const Schedule& schedule, const std::vector<std::uint
   }
 }
 
-// A rank ends a part when it has received everything and what it sent is acknowledged. Puts the
-// ends in the place of the gates.
+// A rank ends a part when it has received everything and everything that it sent is acknowledged.
+// The ends replace the gates.
 void CallPlanner::add_ends(const Schedule& schedule, const Part& part) {
   std::vector<bool> arrival_awaited(schedule.transfers.size());
   std::vector<bool> completion_awaited(schedule.transfers.size());

@@ -15,7 +15,8 @@ namespace paceline::workload {
 
 class CallPlanner {
  public:
-  // All must outlive this. `out` has the message of every op of the job, by the number of the op.
+  // All arguments must outlive this. `out` has the message of every op of the job, by the number of
+  // the op.
   CallPlanner(const Job& job, std::span<const std::uint32_t> servers,
               const CollectiveSettings& settings, std::uint64_t most, JobPlan& out)
       : job_(job), servers_(servers), settings_(settings), most_(most), out_(out) {}

@@ -62,10 +62,10 @@ void JobPlanner::add_heads() {
   }
 }
 
-// Receives wait for the sends they belong to, by source and tag, in the order of the ops; those
-// from anybody take the first that is left.
+// Receives wait for the sends that they belong to, by source and tag, in the order of the ops. A
+// receive from any source takes the first send that is left.
 void JobPlanner::match_messages() {
-  // Sends that nobody has received yet, by receiver, source and tag.
+  // Sends that are not received yet, by receiver, source and tag.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>> sent;
   std::vector<std::uint32_t> receives;
   for (std::uint32_t id = 0; id < job_.ops.size(); ++id) {

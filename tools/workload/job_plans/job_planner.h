@@ -13,7 +13,7 @@ namespace paceline::workload {
 
 class JobPlanner {
  public:
-  // All must outlive this.
+  // All arguments must outlive this.
   JobPlanner(const Job& job, std::span<const std::uint32_t> servers,
              const CollectiveSettings& settings, std::uint64_t most)
       : job_(job), servers_(servers), settings_(settings), most_(most) {}

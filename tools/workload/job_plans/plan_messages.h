@@ -1,4 +1,4 @@
-// What a plan of messages is put together with.
+// Helpers to build a plan of messages.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::uint32_t add_message(MessagePlan& plan, const PlannedMessage& message);
 // A message that takes no time, at which a rank has several others behind it.
 std::uint32_t add_join(MessagePlan& plan, std::uint32_t rank, std::uint32_t call);
 
-// `message` begins when `after` has ended, and what it was to wait for before.
+// `message` begins when `after` and its earlier dependencies have ended.
 void add_wait(MessagePlan& plan, std::uint32_t message, std::uint32_t after);
 
 }  // namespace paceline::workload

@@ -155,7 +155,7 @@ class SimaiJob {
   }
   void send(const SimaiStretch& stretch, bool backward) { add_hop(stretch, backward, false); }
 
-  // kNone where there is no such hop.
+  // kNone if there is no such hop.
   std::uint32_t add_hop(const SimaiStretch& stretch, bool backward, bool arrives) {
     if (!stretch.is_pass) return kNone;
     const std::uint32_t stage_ranks = w_.tp * dp_;
@@ -182,7 +182,7 @@ class SimaiJob {
     return op;
   }
 
-  // kNone where the phase has no communication.
+  // kNone if the phase has no communication.
   std::uint32_t add_collective(std::uint32_t layer, const SimaiPhase& phase, bool forward) {
     if (!communicates(phase)) return kNone;
     const bool raised = forward && w_.policy == SimaiPolicy::hybrid_transformer_fwd_in_bckwd;

@@ -71,7 +71,7 @@ config::Read<std::vector<SimaiStretch>> simai_stretches(const SimaiWorkload& wor
   std::vector<std::vector<std::uint32_t>> ends;  // by micro-batch and chunk
   for (std::size_t i = 0; i < begins.size(); ++i) {
     std::uint32_t end = i + 1 < begins.size() ? begins[i + 1] : count;
-    // Behind the last one stands what is done once: it has as many layers as the first.
+    // The last part stands for work that is done once: it has as many layers as the first.
     if (i > 0 && i + 1 == begins.size()) end = std::min(count, begins[i] + begins[1] - begins[0]);
     std::string error;
     ends.push_back(ends_of_passes(workload, begins[i], end, error));

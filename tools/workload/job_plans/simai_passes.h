@@ -1,8 +1,9 @@
-// Which layers of a SimAI workload are which pass through a stage of the pipeline.
+// Which layers of a SimAI workload belong to which pass through a stage of the pipeline.
 //
-// AICB writes the layers of one rank: what is done once, then every micro-batch in full, each with
-// a layer `embedding_layer` before those of the model, then what is done once again. `vpp` is the
-// number of parts of the model that the rank has; AICB makes each layer of the model one.
+// AICB writes the layers of one rank: work that is done once, then every micro-batch in full, each
+// with a layer `embedding_layer` before those of the model, then again work that is done once.
+// `vpp` is the number of parts of the model that the rank has; AICB makes each layer of the model
+// one.
 #pragma once
 
 #include <cstdint>

@@ -13,13 +13,14 @@ namespace paceline::workload {
 
 inline constexpr std::uint64_t kMostUnevenBytes = std::uint64_t{1} << 53;  // exact in a double
 
-// Whether each transfer of an all-to-all is what its sender has for its receiver, and nothing else.
+// Whether each transfer of an all-to-all carries what its sender has for its receiver, and nothing
+// else.
 bool is_direct_exchange(const Schedule& schedule);
 
-// The algorithms whose schedules are so in every group.
+// The algorithms whose schedules are direct in every group.
 std::span<const std::string_view> direct_exchange_names();
 
-// The bytes of each transfer of a direct exchange. A rank sends in all what bytes_sent says of it;
+// The bytes of each transfer of a direct exchange. In total a rank sends its entry of bytes_sent;
 // transposed, it receives that. bytes: of a rank's whole buffer.
 std::vector<std::uint64_t> uneven_bytes(const Schedule& schedule, std::uint64_t bytes,
                                         const ReceiverWeights& receivers, bool transposed);

@@ -25,7 +25,7 @@ namespace paceline::workload {
 struct ChakraOptions {
   // Dependencies on nodes that the file does not have: dropped, else an error.
   bool drop_missing = false;
-  // Nodes that wait for themselves, directly or by others, and nodes that wait for those:
+  // Nodes that wait for themselves, directly or through others, and nodes that wait for those:
   // dependencies on themselves and on later nodes are dropped; else they are an error.
   bool drop_circular = false;
 };

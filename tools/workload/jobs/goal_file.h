@@ -9,14 +9,14 @@
 //     label irequires label                          starts when the other has started
 //   }
 //
-// One statement a line; // and /* */ comments. Labels belong to their rank and come before they are
-// used. An op that `irequires` another waits for all that the other one waits for.
+// One statement per line; // and /* */ comments. A label belongs to its rank and is defined before
+// it is used. An op that `irequires` another waits for everything that the other one waits for.
 //
 // The calcs of one cpu run one after the other, in the order of the file as far as `requires`
-// permits. Sends and receives do not hold a cpu: a send takes it for as long as handing over a
-// message takes, which is not in the file, and a receive that is posted waits without it; two
-// ranks that each list a receive before a send would otherwise wait for each other. Their order of
-// issue, by which sends and receives are matched, is that of the file in the same way.
+// permits. Sends and receives do not hold a cpu. A send takes it only to hand over the message, and
+// the file does not say how long that takes. A posted receive waits without it: otherwise two ranks
+// that each list a receive before a send would wait for each other. Sends and receives are matched
+// in the order in which they are issued, which is that of the file in the same way.
 #pragma once
 
 #include <string>

@@ -45,7 +45,7 @@ std::vector<std::uint32_t> find_circle(std::uint32_t count, std::span<const OpPa
   if (order.size() == count) return {};
   std::vector<bool> ordered(count);
   for (const std::uint32_t op : order) ordered[op] = true;
-  // Every op that is left out waits for another one: following them ends in a circle.
+  // Every op that is left out waits for another one: following these leads into a circle.
   const auto next = [&](std::uint32_t op) {
     auto wait = std::lower_bound(waits.begin(), waits.end(), OpPair{op, 0});
     while (ordered[wait->second]) ++wait;

@@ -13,8 +13,8 @@ using OpPair = std::pair<std::uint32_t, std::uint32_t>;  // (an op, an op that m
 // Sorts, and drops repetitions.
 void sort_once(std::vector<OpPair>& pairs);
 
-// The ops 0 .. count - 1 so that each comes behind all that it waits for, else as numbered. Ops in
-// a circle, and those that wait for them, are left out. `waits` is sorted.
+// Orders the ops 0 .. count - 1 so that each comes behind all of its dependencies, else as
+// numbered. Ops in a circle, and those that wait for them, are left out. `waits` is sorted.
 std::vector<std::uint32_t> issue_order(std::uint32_t count, std::span<const OpPair> waits);
 
 // Ops of one circle among those that `order` leaves out, each waiting for the next and the last

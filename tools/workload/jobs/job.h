@@ -1,5 +1,6 @@
-// A job as a graph: what each rank computes, sends, receives and takes part in, and in which order.
-// Importers make it from other tools' files, job_plans/ makes messages of it.
+// A job as a graph: what each rank computes, sends and receives, in which collectives it takes
+// part, and in which order. Importers make it from other tools' files, job_plans/ makes messages
+// from it.
 #pragma once
 
 #include <cstdint>

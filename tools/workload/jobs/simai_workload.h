@@ -57,7 +57,7 @@ struct SimaiLayer {
   SimaiPhase input_gradient;
   SimaiPhase weight_gradient;
   std::uint64_t update_ns = 0;              // their delay behind each of the three collectives
-  SimaiPolicy policy = SimaiPolicy::micro;  // that of the workload, but for HYBRID_CUSTOMIZED
+  SimaiPolicy policy = SimaiPolicy::micro;  // that of the workload, except for HYBRID_CUSTOMIZED
 };
 
 struct SimaiWorkload {

@@ -1,4 +1,4 @@
-// Which ranks belong together in training, and how much of what they send leaves their servers.
+// Which ranks form groups in training, and how much of what they send leaves their servers.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ class RankGroups {
 
   // Share of bytes sent between servers if ranks send around the ring of their group.
   double ring_share(const RankDigits& group) const;
-  // The same if every rank sends as much to each other rank of its group.
+  // The same if every rank sends the same amount to each other rank of its group.
   double mesh_share(const RankDigits& group) const;
-  // The same if the ranks of a stage send to those of the next, and the last ones to the first for
-  // all chunks but one.
+  // The same if the ranks of a stage send to those of the next stage, and the last ones to the
+  // first for all chunks but one.
   double chain_share(const RankDigit& stages, std::uint32_t chunks) const;
 
  private:

@@ -13,7 +13,7 @@ struct TrainingModel {
   double parameters = 0;         // all but those of routed experts
   double expert_parameters = 0;  // of all routed experts of all layers
   std::uint32_t layers = 0;
-  std::uint32_t expert_layers = 0;  // of these, those with routed experts
+  std::uint32_t expert_layers = 0;  // layers among these with routed experts
   std::uint32_t experts = 0;        // routed ones of a layer; 0: none
   std::uint32_t top_k = 0;          // experts that a token is sent to
   std::uint32_t hidden = 0;

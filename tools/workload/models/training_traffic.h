@@ -58,12 +58,12 @@ struct DimensionTraffic {
   double bytes() const { return forward + backward; }
 };
 
-// The kinds whose degree is above 1. Layers are shared out evenly, so that a rank may have a part
-// of one. Sharding::optimizer gathers weights for the next forward pass and is counted there.
+// The kinds whose degree is above 1. Layers are divided evenly, so that a rank may have a part of
+// one. Sharding::optimizer gathers weights for the next forward pass and is counted there.
 //
-// Accounting::naive_mesh knows neither experts, context ranks nor Sharding::optimizer. It takes
-// tensor parallelism to reduce all weights in every layer of the backward pass, and counts a call
-// of its forward pass for every token, as the published table does.
+// Accounting::naive_mesh knows no experts, context ranks or Sharding::optimizer. It assumes that
+// tensor parallelism reduces all weights in every layer of the backward pass, and counts a call of
+// its forward pass for every token, as the published table does.
 std::vector<DimensionTraffic> training_traffic(const TrainingModel& model,
                                                const Parallelism& parallelism,
                                                const TrainingStep& step, Accounting accounting);

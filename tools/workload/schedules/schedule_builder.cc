@@ -30,7 +30,8 @@ void ScheduleBuilder::add(const Piece& piece) {
   const Transfer& transfer = schedule_.transfers.back();
   schedule_.pieces.push_back(piece);
   wait_for_writes(transfer.from, piece.source_buffer, piece.source);
-  // A sum within a rank also depends on what it adds to; between ranks the sender cannot know.
+  // A sum within a rank also depends on the value that it adds to; between ranks the sender cannot
+  // know.
   if (transfer.sum && transfer.from == transfer.to) {
     wait_for_writes(transfer.to, piece.target_buffer, piece.target);
   }

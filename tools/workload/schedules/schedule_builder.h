@@ -24,7 +24,7 @@ class ScheduleBuilder {
   // A block of `result`, to the same block of the receiver's.
   void add_block(std::uint32_t block) { add({.block = block, .source = block, .target = block}); }
 
-  // A wait beyond those for what is read.
+  // A dependency in addition to those that follow from what is read.
   void wait_for(std::uint32_t transfer) { schedule_.waits.push_back(transfer); }
 
   Schedule finish();

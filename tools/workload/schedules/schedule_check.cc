@@ -81,7 +81,7 @@ std::string transfer_error(const Schedule& s, std::uint32_t number) {
   return "";
 }
 
-// What a run would take. Transfers may share pieces and waits.
+// Checks the size of a run. Transfers may share pieces and waits.
 std::string size_error(const Schedule& s) {
   const std::uint64_t a_rank = std::uint64_t{s.blocks} * 2 + s.scratch;
   std::uint64_t places = a_rank * s.ranks;

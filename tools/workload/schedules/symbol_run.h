@@ -1,5 +1,5 @@
 // Executes a schedule on symbols, its events in an order drawn from a seed: a transfer begins,
-// arrives, is complete. Some events are put off until nothing else can happen.
+// arrives, is complete. Some events are delayed until nothing else can happen.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class SymbolRun {
   std::vector<std::uint32_t> first_waiter_;  // of each transfer, in waiters_
   std::vector<std::uint32_t> waiters_;
   std::vector<State> states_;
-  std::vector<SymbolStore::Message> messages_;  // of the transfers under way
+  std::vector<SymbolStore::Message> messages_;  // of the transfers in progress
   std::vector<std::uint32_t> events_;           // transfers that have one that can happen
   std::vector<std::uint32_t> late_events_;
 };

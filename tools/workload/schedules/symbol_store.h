@@ -1,6 +1,7 @@
-// The buffers of all ranks with symbols for bytes: of each place, which block of data it holds and
-// from which ranks. For sums that is the set of ranks whose contributions are in it, and a second
-// contribution of a rank is an error; for moves it is the one rank that the data comes from.
+// The buffers of all ranks, with symbols for bytes: each place says which block of data it holds
+// and from which ranks. For sums, that is the set of ranks whose contributions are in it, and a
+// second contribution of a rank is an error. For moves, it is the one rank that the data comes
+// from.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +18,12 @@ inline bool is_sum(CollectiveOp op) {
          op == CollectiveOp::reduce;
 }
 
-// Places that a buffer of a rank has.
+// The number of places in a buffer of a rank.
 std::uint32_t buffer_places(const Schedule& schedule, ScheduleBuffer buffer);
 
 class SymbolStore {
  public:
-  // What a transfer has read: of each piece what a place holds.
+  // The content of a transfer: for each piece, what its place held.
   struct Message {
     std::vector<std::uint64_t> words;
   };

@@ -1,4 +1,4 @@
-// What a rank has of a model and what it takes to compute it.
+// The part of a model that a rank has, and the time to compute it.
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,8 @@ std::string too_many_ops(std::string_view how_exact, double ops, std::uint32_t r
       how_exact, ops, ranks, kMostJobOps);
 }
 
-// What the ops of a rank cannot be fewer than: forward and backward, a layer computes twice and has
-// three ops for every step around a ring of context ranks.
+// A lower bound of a rank's ops: forward and backward, a layer computes twice and has three ops for
+// every step around a ring of context ranks.
 double fewest_ops(const TrainingSettings& settings) {
   const std::uint32_t layers = settings.model.layers / (settings.by.pipeline * settings.by.chunks);
   const std::uint32_t units = (layers + settings.merge_layers - 1) / settings.merge_layers;

@@ -1,13 +1,13 @@
 // Iterations of training as a job, made from the shape of a model.
 //
-// A rank's computing follows one another, and so do the collectives of tensor and expert
-// parallelism, which it waits for. Beside it run messages between the stages of a pipeline, keys
+// A rank computes one thing after the other, and so run the collectives of tensor and expert
+// parallelism, for which it waits. In parallel run messages between the stages of a pipeline, keys
 // and values around the ring of context parallelism, and the exchange with replicas: gradients in
-// buckets as the backward pass of the last micro-batch gets to them. An iteration begins with a
+// buckets, as the backward pass of the last micro-batch reaches them. An iteration begins to use a
 // weight when its update has ended.
 //
-// Not in it: the loss and embeddings of tensor parallelism, the norm of gradients, recomputation,
-// and the time that the optimizer takes.
+// Not modelled: the loss and embeddings of tensor parallelism, the norm of gradients,
+// recomputation, and the time of the optimizer.
 #pragma once
 
 #include <cstdint>

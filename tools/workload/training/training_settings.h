@@ -27,8 +27,7 @@ constexpr std::uint64_t bytes_of_values(std::uint64_t values, double each) {
   return values * static_cast<std::uint64_t>(each);
 }
 
-// What is wrong with them, by the names of the scenario's keys. ranks: as many as the fabric has
-// NICs.
+// Errors, with the names of the scenario's keys. ranks: the number of NICs in the fabric.
 std::vector<std::string> check_training(const TrainingSettings& settings, std::uint32_t ranks);
 
 }  // namespace paceline::workload

@@ -1,5 +1,5 @@
-// What a rank exchanges with its replicas: gradients, and weights where they are sharded. Beside
-// the computing; the collectives of a kind follow one another.
+// What a rank exchanges with its replicas: gradients, and weights if they are sharded. Runs in
+// parallel with computing; the collectives of a kind follow one another.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class WeightTraffic {
   // `last`.
   void reduce(std::size_t unit, const StageUnit& sizes, std::uint32_t after, bool last);
 
-  // All gradients of an iteration are on their way: what the next one waits for.
+  // All gradients of an iteration are in flight: the next iteration waits for them.
   void end_iteration();
 
  private:

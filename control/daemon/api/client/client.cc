@@ -29,7 +29,7 @@ class Exchange {
   Exchange(const std::string& path, std::chrono::milliseconds patience)
       : path_(path), patience_(patience), stream_(context_) {}
 
-  // Runs one coroutine to its end; what it throws is the error.
+  // Runs one coroutine to its end; an exception becomes the error.
   std::string run(asio::awaitable<std::string> work) {
     std::string wrong;
     asio::co_spawn(context_, std::move(work),
@@ -103,7 +103,7 @@ class Exchange {
     const asio::local::stream_protocol::endpoint endpoint(path_);
     stream_.expires_after(patience_);
     co_await stream_.async_connect(endpoint, reporting(error));
-    // A refusal may be there before the body is taken: it is read whatever becomes of writing.
+    // A refusal may come before the body is sent: read it even if writing fails.
     error_code unsent;
     if (!error) co_await http::async_write(stream_, message, reporting(unsent));
     co_return error;
@@ -116,7 +116,7 @@ class Exchange {
   beast::flat_buffer buffer_;
 };
 
-// Of a connection that ends with it.
+// A request on a connection that closes after the answer.
 RequestMessage only_message(std::string_view method, std::string_view target, const Json& body) {
   RequestMessage message = message_of("localhost", method, target, body);
   message.set(http::field::connection, "close");

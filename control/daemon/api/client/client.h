@@ -13,7 +13,7 @@ namespace paceline::daemon {
 
 // Answer to one request: either `error`, a sentence, or the status and the body.
 struct Answer {
-  std::string error{};  // nobody answers, not permitted, not a daemon, too late
+  std::string error{};  // no daemon answers, not permitted, not a daemon, too late
   unsigned status = 0;
   Json body{};         // null where the answer is not JSON
   std::string text{};  // as it came
@@ -34,8 +34,8 @@ class Client {
                  const Json& body = nullptr) const;
   Answer get(std::string_view target) const { return request("GET", target); }
 
-  // Calls for every event until the callback returns false, the daemon ends or lets this listener
-  // go; waits for events without limit. Empty: the callback ended it; else why it ended.
+  // Calls back for every event until the callback returns false, or the daemon ends or drops this
+  // listener; waits for events without limit. Empty: the callback ended it; else the reason.
   using OnEvent = std::function<bool(std::string_view topic, const Json& data)>;
   std::string listen(std::string_view topics, const OnEvent& on_event) const;
 

@@ -33,7 +33,7 @@ class DaemonLine::Wire {
                                            const std::vector<asio::ip::tcp::endpoint>& at) = 0;
   virtual asio::awaitable<error_code> exchange(const RequestMessage& request,
                                                AnswerParser& parser) = 0;
-  // Of what begins from now on.
+  // Applies to operations that begin from now on.
   virtual void expires_after(std::chrono::milliseconds patience) = 0;
   virtual void close() = 0;
 
@@ -62,7 +62,7 @@ class WireOf final : public DaemonLine::Wire {
     }
     if constexpr (std::is_same_v<Stream, TlsWireStream>) {
       if (error) co_return error;
-      // Of addresses the server is not told.
+      // SNI carries names only: the server is not told an address.
       error_code no_address;
       asio::ip::make_address(place.host, no_address);
       if (no_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), place.host.c_str());
@@ -75,7 +75,7 @@ class WireOf final : public DaemonLine::Wire {
   asio::awaitable<error_code> exchange(const RequestMessage& request,
                                        AnswerParser& parser) override {
     error_code error;
-    // A refusal may be there before the body is taken: it is read whatever becomes of writing.
+    // A refusal may come before the body is sent: read it even if writing fails.
     error_code unsent;
     co_await http::async_write(stream_, request, reporting(unsent));
     co_await http::async_read(stream_, buffer_, parser, reporting(error));
@@ -94,7 +94,7 @@ class WireOf final : public DaemonLine::Wire {
   beast::flat_buffer buffer_;
 };
 
-// Checks certificates by `ca`, or by what the system trusts. Not empty: why not.
+// Checks certificates by `ca`, or by what the system trusts. Returns an error, or an empty text.
 std::string set_up_trust(const std::string& ca, asio::ssl::context& context) {
   ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
   context.set_verify_mode(asio::ssl::verify_peer);

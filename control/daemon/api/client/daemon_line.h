@@ -1,5 +1,5 @@
-// A connection to a daemon that stays open between requests: for who asks often, and many daemons
-// at a time. One request after the other; on one thread.
+// A connection to a daemon that stays open between requests, for callers that ask often, or ask
+// many daemons at a time. One request after the other; on one thread.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -24,14 +24,14 @@ class DaemonLine {
   DaemonLine(const DaemonLine&) = delete;
   DaemonLine& operator=(const DaemonLine&) = delete;
 
-  // Connects where it is not connected. A daemon that ended the connection meanwhile, as it does
-  // with one that is idle, is asked once more. Errors begin with the place.
+  // Connects if it is not connected. A daemon ends a connection that is idle; then it is asked once
+  // more. Errors begin with the place.
   boost::asio::awaitable<Answer> ask(std::string method, std::string target, Json body,
                                      std::chrono::milliseconds patience);
-  // Whatever waits fails.
+  // All pending operations fail.
   void close();
 
-  class Wire;  // the bytes of it, whatever carries them
+  class Wire;  // its bytes, whatever the transport
 
  private:
   boost::asio::awaitable<std::string> connect(std::chrono::milliseconds patience);

@@ -10,7 +10,7 @@ constexpr std::size_t kLongestSocketPath = 107;
 constexpr const char* kAllowed =
     "allowed: https://HOST:PORT, http://HOST:PORT (the near end of a tunnel) or unix:/PATH";
 
-// Without the beginning, if it has that.
+// Removes the beginning, if the text has it.
 bool without(std::string_view& text, std::string_view beginning) {
   if (!text.starts_with(beginning)) return false;
   text.remove_prefix(beginning.size());
@@ -52,7 +52,7 @@ std::string read_place(std::string_view url, DaemonPlace& out) {
   const bool fits = !host.empty() &&
                     host.find_first_of("/@?#[] \t\r\n") == std::string_view::npos &&
                     (brackets || host.find(':') == std::string_view::npos);
-  if (!fits) return std::string("this is no host; ") + kAllowed;
+  if (!fits) return std::string("this is not a host; ") + kAllowed;
   out.host = host;
   return {};
 }

@@ -19,7 +19,7 @@ struct DaemonPlace {
 };
 
 // "unix:/run/paceline/pacelined.sock", "https://HOST:PORT", "http://HOST:PORT" (a tunnel's end).
-// Not empty: what is allowed.
+// Returns what is allowed if the text is none of these, else an empty text.
 std::string read_place(std::string_view url, DaemonPlace& out);
 
 }  // namespace paceline::daemon

@@ -19,15 +19,15 @@ inline auto reporting(boost::system::error_code& error) {
   return boost::asio::redirect_error(boost::asio::use_awaitable, error);
 }
 
-// A null body: none.
+// A null body means none.
 RequestMessage message_of(std::string_view host, std::string_view method, std::string_view target,
                           const Json& body);
 // How much may come.
 void limit_answer(AnswerParser& parser);
-// Not empty: what came is no daemon's. `where`: who answered.
+// Not empty: the reply is not a daemon's. `where`: who replied.
 std::string take_answer(const std::string& where, AnswerParser& parser, Answer& answer);
 
-// A discarded value where the text is no JSON that can be used.
+// A discarded value if the text is not valid JSON.
 Json parsed(std::string_view text);
 // The errors of a refusal, a line each.
 std::string errors_in(const Json& body);

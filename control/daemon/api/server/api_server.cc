@@ -48,7 +48,7 @@ net::awaitable<void> accept_on(std::shared_ptr<ServerState> state,
       co_return;
     }
     if (error) {
-      // Mostly no descriptors left: who waits is let in when there are some again.
+      // Mostly no descriptors are left: waiting clients are let in when there are some again.
       if (error != net::error::connection_aborted) {
         spdlog::warn("a client of the API could not be let in: {}", error.message());
         breath.expires_after(std::chrono::milliseconds(100));

@@ -1,7 +1,7 @@
-// The API of the daemon over HTTP/1.1: on a Unix socket, where the kernel says who asks, and on TCP
-// with TLS and a token. All of it runs in the coroutines of one Asio thread. A client that is slow,
-// silent or hostile costs the others nothing: everything it may use is limited, and no exception of
-// a handler ends more than its own request.
+// The API of the daemon over HTTP/1.1: on a Unix socket, where the kernel identifies the caller,
+// and on TCP with TLS and a token. All of it runs in coroutines of one Asio thread. A slow, silent
+// or hostile client costs the others nothing: everything that it may use is limited, and an
+// exception of a handler ends only its own request.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,8 +20,8 @@ struct ServerState;
 
 struct ApiCounts {
   std::uint64_t connections = 0;  // accepted
-  std::uint64_t turned_away = 0;  // none was idle to make room
-  std::uint64_t made_room = 0;    // idle ones closed for new ones
+  std::uint64_t turned_away = 0;  // refused: no connection was idle to make room
+  std::uint64_t made_room = 0;    // idle connections closed to make room
   std::uint64_t requests = 0;
   std::uint64_t refused = 0;         // 4xx
   std::uint64_t failed = 0;          // 5xx
@@ -34,15 +34,16 @@ class ApiServer {
   // `context`, `endpoints` and `hub` outlive it. Endpoints may be added until start().
   ApiServer(boost::asio::io_context& context, ApiSettings settings, const Endpoints& endpoints,
             EventHub& hub);
-  // stop(); what still waits in a handler is left to the context, and touches the hub no more.
+  // Calls stop(). Work that still waits in a handler is left to the context, and does not touch the
+  // hub any more.
   ~ApiServer();
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 
-  // Listens. Not empty: why not; then nothing is open.
+  // Starts to listen. Returns an error, with nothing open, or an empty text.
   std::string start();
-  // Listens no more, closes who idles or listens to events. Requests under way are answered while
-  // the context runs on; connections() == 0 when the last is.
+  // Stops listening, and closes connections that are idle or listen to events. Requests in progress
+  // are answered while the context runs; connections() == 0 once the last one is.
   void stop();
 
   std::size_t connections() const;

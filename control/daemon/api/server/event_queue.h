@@ -21,10 +21,10 @@ class EventQueue {
   void push(std::string_view topic, const Json& data);
 
   bool empty() const { return waiting_.empty(); }
-  // Nothing comes behind what waits.
+  // No event is added after those that wait.
   bool overflowed() const { return overflowed_; }
   std::size_t size() const { return waiting_.size(); }
-  // All that waits, as one text.
+  // Takes all waiting events, as one text.
   std::string take();
 
  private:

@@ -150,7 +150,7 @@ const Endpoint* admit(ServerState& state, const Connection& connection,
   return admission.endpoint;
 }
 
-// Runs the handler; what it throws becomes a reply.
+// Runs the handler; an exception becomes a reply.
 asio::awaitable<void> handle(const Endpoint& endpoint, Request request, Outgoing& out) {
   std::string thrown;
   try {
@@ -386,7 +386,7 @@ asio::awaitable<void> serve(std::shared_ptr<ServerState> state,
     while (more) more = co_await serve_one(state, connection, membership);
     connection->close();
   } catch (const std::exception& error) {
-    spdlog::error("a client of the API is let go: {}", error.what());
+    spdlog::error("a client of the API is dropped: {}", error.what());
   }
 }
 

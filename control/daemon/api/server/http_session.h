@@ -13,13 +13,13 @@
 
 namespace paceline::daemon {
 
-// Said once without waiting, to who could not be let in: 503.
+// Sends one 503 without waiting, to a client that could not be let in.
 void turn_away(int socket, const std::string& why);
 
 // Until the client leaves, errs or idles too long, or the server stops. Throws nothing.
 boost::asio::awaitable<void> serve_local(std::shared_ptr<ServerState> state,
                                          boost::asio::local::stream_protocol::socket socket);
-// kMetricsPaths alone, to whoever asks.
+// Serves only kMetricsPaths, to any caller.
 boost::asio::awaitable<void> serve_metrics(std::shared_ptr<ServerState> state,
                                            boost::asio::ip::tcp::socket socket);
 boost::asio::awaitable<void> serve_tls(std::shared_ptr<ServerState> state,

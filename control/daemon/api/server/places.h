@@ -14,7 +14,7 @@ namespace paceline::daemon {
 struct PlaceLimits {
   std::size_t most = 0;
   std::size_t most_each = 0;  // of one caller who may only read
-  std::size_t kept = 0;       // that no caller who may only read gets
+  std::size_t kept = 0;       // reserved: read-only callers do not get them
 };
 
 class Places {
@@ -43,7 +43,7 @@ class Place {
   ~Place() {
     if (held_) places_.leave(caller_);
   }
-  // Once; what Places::take() says.
+  // Call it once; returns the result of Places::take().
   std::string take() {
     std::string wrong = places_.take(caller_);
     held_ = wrong.empty();

@@ -29,7 +29,7 @@ struct Connection {
   }
 
   std::unique_ptr<ByteStream> stream;
-  std::string unread;  // came behind what the last request needed
+  std::string unread;  // bytes that came after the last request
   bool closing = false;
   bool busy = false;     // a request is being answered
   bool listens = false;  // to events, until it ends
@@ -44,13 +44,13 @@ struct ServerState {
   ServerState(ApiSettings wanted, EventHub& events)
       : settings(std::move(wanted)),
         hub(&events),
-        // As many again as may be open: a connection that makes room takes a moment to end.
+        // Twice as many as may be open: a connection that makes room takes a moment to end.
         local_callers("connections", {2 * settings.most_connections, settings.most_connections / 4,
                                       settings.most_connections * 5 / 4}),
         listeners("listeners", {settings.most_listeners, settings.most_listeners / 4,
                                 settings.most_listeners / 4}) {}
 
-  // Ends the longest idle connection where there are too many. False: none idles.
+  // Ends the longest idle connection if there are too many. False: none is idle.
   bool make_room();
   void stop();
 

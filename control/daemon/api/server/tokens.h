@@ -16,7 +16,8 @@ inline constexpr std::size_t kLeastToken = 32;  // characters
 
 class Tokens {
  public:
-  // Not empty: why this cannot be used, with line, value and what is allowed; nothing is kept then.
+  // Returns an error, with line, value and what is allowed, or an empty text. After an error no
+  // token is kept.
   std::string read_file(const std::string& path);
   std::string parse(std::string_view text, const std::string& file_name);
 

@@ -33,7 +33,7 @@ std::string remove_stale(const std::string& path, const sockaddr_un& address) {
   const int result = ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   const int error = errno;
   ::close(probe);
-  // EAGAIN: who listens there has a full backlog. Only a refusal means that nobody does.
+  // EAGAIN: a listener exists, but its backlog is full. Only a refusal means that there is none.
   if (result == 0 || error == EAGAIN) {
     return path + ": a daemon answers there already; end it first, or choose another socket";
   }
@@ -70,7 +70,7 @@ std::string UnixListener::open(const std::string& path, mode_t mode, std::option
     close();
     return wrong;
   }
-  // Nobody gets in before listen(), so the order of these leaves no gap.
+  // No client gets in before listen(), so the order of these calls leaves no gap.
   const bool good = (!group || ::chown(path.c_str(), static_cast<uid_t>(-1), *group) == 0) &&
                     ::chmod(path.c_str(), mode) == 0 && ::listen(fd_, kBacklog) == 0 &&
                     ::lstat(path.c_str(), &status) == 0;

@@ -1,4 +1,4 @@
-// The Unix socket of the API: its file, and who is at the other end of a connection.
+// The Unix socket of the API: its file, and the identity of the other end of a connection.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace paceline::daemon {
 
-// A listening socket with its file; the file goes with it, unless it is someone else's by then.
+// A listening socket with its file. The file is removed with it, unless it is another's by then.
 class UnixListener {
  public:
   UnixListener() = default;
@@ -19,15 +19,15 @@ class UnixListener {
   UnixListener& operator=(const UnixListener&) = delete;
   ~UnixListener() { close(); }
 
-  // In place of a stale socket of that name; refused where somebody answers, or where something
-  // that is no socket is in the way. Not empty: why not.
+  // Replaces a stale socket of that name. Refuses if a server answers there, or if a file that is
+  // not a socket is in the way. Returns an error, or an empty text.
   std::string open(const std::string& path, mode_t mode, std::optional<gid_t> group);
-  // A descriptor that listens already; its file, if any, is left alone.
+  // Takes over a descriptor that listens already; its file, if any, is left alone.
   std::string adopt(int descriptor);
   void close();
 
   int descriptor() const { return fd_; }
-  // For who closes it himself (an acceptor); the file still goes with close().
+  // For a caller that closes it itself (an acceptor); close() still removes the file.
   int release();
 
  private:

@@ -1,7 +1,7 @@
-// A client's Unix socket as a stream for Beast, that never waits for descriptors of the client's
-// (dataplane/attach/descriptors/foreign_descriptors.h): a client that sends some is read from no
-// more, and the socket is closed aside, whatever lies unread in it. An operation that runs out of
-// time ends the connection, as in Beast's own stream.
+// A client's Unix socket as a stream for Beast that never waits for descriptors of the client
+// (dataplane/attach/descriptors/foreign_descriptors.h). If a client sends some, nothing more is
+// read from it, and the socket is closed on a side thread, whatever lies unread in it. An operation
+// that runs out of time ends the connection, as in Beast's own stream.
 #pragma once
 
 #include <sys/socket.h>
@@ -48,7 +48,7 @@ class LocalStream {
     core_->limited = true;
   }
   void expires_never() { core_->limited = false; }
-  // Whatever waits comes back; the descriptor goes with the stream.
+  // All pending operations return; the descriptor is closed with the stream.
   void close() { core_->end(); }
 
   template <class Buffers, class Token>
@@ -98,7 +98,7 @@ class LocalStream {
     bool limited = false;
   };
 
-  // As many pieces that are not empty as there is room for.
+  // The non-empty pieces, as many as there is room for.
   template <class Buffers, std::size_t kMost>
   static std::size_t gather(const Buffers& buffers, std::array<iovec, kMost>& out) {
     std::size_t count = 0;

@@ -21,7 +21,7 @@ Interval hull(const Interval& a, const Interval& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-// A guard's limit as a contrast: what is worse lies beyond it, away from 0.
+// A guard's limit as a contrast: worse values lie beyond it, away from 0.
 double limit_of(const SoftLimit& limit) {
   const BlockMetricInfo& about = info(limit.metric);
   const double sign = about.better == Better::higher ? -1 : 1;
@@ -126,7 +126,7 @@ class Analyser {
       const BlockPlace& place = record.place;
       if (record.discarded != Discarded::no || place.block >= schedule_.blocks()) continue;
       const double value = record.values[result.metric];
-      // As in a pair: a contrast with 1 is the logarithm, one with 0 the value itself.
+      // As in a pair: with 1, a contrast is the logarithm; with 0, the value itself.
       const double base = info(result.metric).scale == Scale::ratio ? 1 : 0;
       values[place.block] = contrast(result.metric, base, value);
       if (!std::isfinite(value)) continue;

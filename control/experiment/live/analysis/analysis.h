@@ -1,9 +1,9 @@
-// What the blocks of an experiment say, and what follows. Pure: the same plan, schedule and records
-// give the same analysis.
+// What the blocks of an experiment show, and what follows from it. Pure: the same plan, schedule
+// and records give the same analysis.
 //
-// An effect has three intervals: the confidence sequence (valid however often one looks), the
+// An effect has three intervals: the confidence sequence (valid however often you look), the
 // studentised bootstrap over pairs, and the inverted randomisation test (both for a fixed number of
-// pairs). A decision needs all: it uses the hull of the three, which is the widest at either end.
+// pairs). A decision needs all three: it uses their hull, which is the widest at either end.
 #pragma once
 
 #include <cstdint>
@@ -100,13 +100,13 @@ struct Circumstances {
   std::string hard_guard;   // what tripped; empty: nothing
   std::string stopped;      // who asked for it
   bool calibrated = false;  // an A/A run of the same design was calibrated
-  // Share of the time that the worker of a NIC, the worst, was kept from its turns for longer than
-  // it calls a hiccup (several round trips) without having asked for it.
+  // The share of the time that a NIC's worker, the worst one, was kept from its turns by a stop
+  // longer than its hiccup threshold (several round trips) without having asked for it.
   double host_late = 0;
 };
 
-// Beyond this the host is too slow to be believed: what waits for the machine looks like what waits
-// for the network, and stops the traffic whatever is in force.
+// Beyond this the host is too slow to be believed: waiting for the machine looks like waiting for
+// the network, and stops the traffic whatever is in force.
 inline constexpr double kMostHostLate = 0.1;
 
 struct LiveAnalysis {
@@ -138,7 +138,7 @@ LiveAnalysis analyse_live(const Plan& plan, const Schedule& schedule,
                           std::span<const BlockRecord> records, const Circumstances& circumstances,
                           const AnalysisOptions& options = {});
 
-// The rule, over figures that are there (decision.cc).
+// Applies the rule to the figures (decision.cc).
 void decide(const Plan& plan, const Circumstances& circumstances, LiveAnalysis& analysis);
 
 }  // namespace paceline::experiment::live

@@ -1,6 +1,6 @@
-// Sample-ratio mismatch: do the arms hold what the schedule gave them? Where they do not, the data
-// were selected by the arms themselves, and no comparison of what is left means anything (Fabijan
-// et al., KDD 2019). A check that fails stops the analysis, never the traffic.
+// Sample-ratio mismatch: did the arms get what the schedule gave them? If not, the arms themselves
+// selected the data, and no comparison of the rest means anything (Fabijan et al., KDD 2019). A
+// failed check stops the analysis, never the traffic.
 #pragma once
 
 #include <array>
@@ -33,9 +33,9 @@ double share_test(std::array<std::uint64_t, 2> observed, std::array<double, 2> e
 // 2 x 2 table, or Fisher's exact test if an expected cell is below 5.
 double loss_test(std::array<std::uint64_t, 2> lost, std::array<std::uint64_t, 2> planned);
 
-// Amounts that are no counts of independent things (bytes and channels come in bursts): the
-// differences of pairs say how much they vary. (sum d)^2 / sum d^2 is chi-square with one degree of
-// freedom for many pairs; for few the test is conservative.
+// For amounts that are not counts of independent things (bytes and channels come in bursts): the
+// differences of pairs tell how much they vary. (sum d)^2 / sum d^2 is chi-square with one degree
+// of freedom for many pairs; for few pairs the test is conservative.
 double pairs_test(std::span<const double> differences);
 
 double chi_square_survival(double statistic, double degrees_of_freedom);

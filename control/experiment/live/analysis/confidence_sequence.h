@@ -9,7 +9,7 @@
 //   m +- s sqrt( 2 (n r^2 + 1) / (n^2 r^2) ln( sqrt(n r^2 + 1) / alpha ) )
 //
 // where r^2 = (-2 ln alpha + ln(-2 ln alpha + 1)) / n* makes it narrowest around n* values. It is
-// asymptotic: with few values s is too small too often, so nobody stops before kLeastPairs.
+// asymptotic: with few values s is too small too often, so no experiment stops before kLeastPairs.
 #pragma once
 
 #include <cstddef>

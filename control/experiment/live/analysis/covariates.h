@@ -13,8 +13,8 @@
 
 namespace paceline::experiment::live {
 
-// Differences of covariates, pair by pair: [pair][covariate]. Log of what was offered, share of
-// short messages among those begun. Empty where a pair lacks one.
+// Differences of covariates, pair by pair: [pair][covariate]. The covariates are the log of the
+// offered load, and the share of short messages among those begun. Empty if a pair lacks one.
 std::vector<std::vector<double>> covariates_of(const PairTable& table, const Contrasts& contrasts);
 
 struct Adjusted {

@@ -1,9 +1,9 @@
-// The rule by which an experiment ends, and with what.
+// The rule by which an experiment ends, and with which verdict.
 //
-// In this order: balance (nothing can be said), the service's guard, soft guards, then whether the
-// host was fast enough for anything else to be believed, and the primary metric: shown to be worse,
-// shown to be better, shown to be within the minimum effect. Better is not enough to ship:
-// docs/experiments.md, "The verdict".
+// In this order: balance (if it fails, nothing can be said), the service's guard, soft guards, then
+// whether the host was fast enough for the rest to be believed, and the primary metric: shown to be
+// worse, shown to be better, shown to be within the minimum effect. Better alone is not enough to
+// ship: see docs/experiments.md, "The verdict".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ class Rule {
     out_.reasons.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
 
-  // With modelled carry-over only the whole schedule says anything.
+  // With modelled carry-over, only the whole schedule tells anything.
   bool enough() const {
     if (plan_.carryover_blocks > 0) return now_.finished;
     return primary_.n >= plan_.pairs_min;
@@ -111,7 +111,7 @@ class Rule {
     return gain_.low > -reach && gain_.high < reach;
   }
 
-  // A sentence for it; said of a trip of the guard, too, which stays one.
+  // A sentence that says so; added to a trip of the guard, too, which stays a trip.
   bool host_was_slow() {
     if (now_.host_late <= kMostHostLate) return false;
     say("the host was too slow: its workers were kept from their turns {:.0f} % of the time "
@@ -173,7 +173,7 @@ class Rule {
     return any;
   }
 
-  // Better in all that was measured together; is that enough?
+  // Better in all measurements together; is that enough?
   void better() {
     std::vector<Objection> objections;
     const auto object = [&](Objection objection, std::string why) {

@@ -89,8 +89,9 @@ CarryoverCheck check_carryover(const PairTable& table, const Schedule& schedule,
                                BlockMetric metric) {
   CarryoverCheck out;
   if (schedule.mechanism.clusters != 1) return out;
-  // The second block of a pair always follows a change; the first, either. What lasts of the block
-  // before draws a block towards its arm, so it makes contrasts smaller where both follow a change.
+  // The second block of a pair always follows a change; the first may or may not. A lasting
+  // influence of the block before draws a block towards that block's arm, so contrasts are smaller
+  // where both blocks follow a change.
   std::vector<double> changed, same;
   for (const PairData& pair : table.usable) {
     if (pair.pair == 0) continue;

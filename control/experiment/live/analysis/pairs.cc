@@ -39,7 +39,7 @@ std::vector<const BlockRecord*> by_place(const Schedule& schedule,
   return out;
 }
 
-// One pair: usable or not, and whose fault.
+// Adds one pair: usable or not, and whose fault that is.
 void add_pair(const Schedule& schedule, const std::vector<const BlockRecord*>& places,
               std::uint32_t pair, PairTable& out) {
   const std::uint32_t clusters = schedule.mechanism.clusters;

@@ -1,4 +1,4 @@
-// Records put together as the schedule says: pairs that can be compared, and what is missing.
+// Combines records as the schedule says: pairs that can be compared, and what is missing.
 #pragma once
 
 #include <array>
@@ -23,15 +23,15 @@ struct PairData {
 struct PairTable {
   std::vector<PairData> usable;                    // in order of time
   std::uint32_t attempted = 0;                     // pairs of which any block was recorded
-  std::uint32_t discarded = 0;                     // of these, not usable
+  std::uint32_t discarded = 0;                     // pairs among these that are not usable
   std::vector<std::string> why;                    // of each discarded pair, "pair 7: ..."
   std::array<std::uint64_t, 2> planned_blocks{};   // per arm, in the pairs attempted
   std::array<std::uint64_t, 2> recorded_blocks{};  // and not discarded for reasons of their own
   std::vector<std::string> errors;                 // records that contradict the schedule
 };
 
-// Pointers into `records`. The last pair may still be under way: while `running`, it is not counted
-// until complete.
+// Pointers into `records`. The last pair may still be in progress: while `running`, it is not
+// counted until it is complete.
 PairTable pair_up(const Schedule& schedule, std::span<const BlockRecord> records, bool running);
 
 // Contrasts of a metric, pair by pair and cluster by cluster; pairs with a NaN among them left out.

@@ -52,14 +52,14 @@ RandomisationResult randomisation_test(const Contrasts& contrasts, const Schedul
 
   Random random(seed, kRedrawStream);
   std::uint32_t as_extreme = 0;
-  std::vector<double> ends;  // effects at which a redraw is as large as what was seen
+  std::vector<double> ends;  // effects at which a redraw is as large as the observed value
   ends.reserve(redraws);
   const double tolerance = 1e-12 * std::fabs(observed);
   for (std::uint32_t r = 0; r < redraws; ++r) {
     const Assignment drawn = draw_assignment(schedule.mechanism, random);
-    // With an effect tau taken off, the contrasts average to a - b tau under the redraw's signs and
-    // to observed - tau under the real ones. The former is larger where
-    // tau > (observed - a) / (1 - b).
+    // With an effect tau subtracted, the contrasts average to a - b tau under the redraw's signs
+    // and to observed - tau under the real ones. The former is larger where tau > (observed - a) /
+    // (1 - b).
     double a = 0;
     double b = 0;
     for (std::size_t i = 0; i < n; ++i) {

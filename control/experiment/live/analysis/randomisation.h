@@ -17,14 +17,14 @@ struct RandomisationResult {
   Interval interval;      // of the mean contrast
 };
 
-// Against `redraws` assignments drawn by the schedule's mechanism.
+// Tests against `redraws` assignments drawn by the schedule's mechanism.
 RandomisationResult randomisation_test(const Contrasts& contrasts, const Schedule& schedule,
                                        double alpha, std::uint64_t seed,
                                        std::uint32_t redraws = kRedraws);
 
-// Switchback with carry-over of order m: blocks count whose last m + 1 arms were the same; the
-// estimate is the mean of those of the candidate less that of those of the champion. Values: one
-// per block, NaN where it was discarded. The interval takes an arm's influence on a block to be as
+// Switchback with carry-over of order m: a block counts if its last m + 1 arms were the same. The
+// estimate is the mean of the candidate's blocks less that of the champion's. Values: one per
+// block, NaN if it was discarded. For the interval, an arm's influence on a block is taken to be
 // its share of the last m + 1 blocks.
 struct CarryoverResult {
   std::uint32_t used[2] = {0, 0};  // blocks, per arm

@@ -1,7 +1,7 @@
 // The studentised bootstrap of a mean (Hall, "The Bootstrap and Edgeworth Expansion", 1992, 3.5):
 // resampled pairs give the distribution of (mean* - mean) / standard error*, which replaces
-// Student's. At a dozen to some dozens of pairs it errs as often as it says, where the BCa
-// interval, which knows no degrees of freedom, errs in 6 to 8 % at nominal 5 %.
+// Student's. With a dozen to some dozens of pairs its error rate is the nominal one; the BCa
+// interval, which ignores degrees of freedom, errs in 6 to 8 % at nominal 5 %.
 #pragma once
 
 #include <cstdint>

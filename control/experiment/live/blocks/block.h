@@ -1,5 +1,5 @@
 // The datum of a live experiment: one cluster in one block, never a message and never a queue pair.
-// Made from what the NICs of the cluster had counted at two moments: the end of the block's
+// It is made from the counters of the cluster's NICs at two moments: the end of the block's
 // wash-out and the end of the block.
 //
 // Messages that an arm stalls are missing among the completed ones, which would make the arm look
@@ -99,10 +99,10 @@ struct BlockRecord {
   std::string why;  // of a discarded one
 };
 
-// The figures between two edges. `begin` and `end` hold the cluster's NICs in the same order. What
-// makes the figures worthless discards the block and says why: a NIC that is missing, whose arm or
-// epoch is not the block's, whose counters ran backwards (the service restarted), or whose guard
-// tripped. Values that others measure (collective time, temperature, queues) are set by the caller.
+// The figures between two edges. `begin` and `end` hold the cluster's NICs in the same order. A
+// block is discarded, with the reason, if its figures are worthless: a NIC is missing, has another
+// arm or epoch than the block, has counters that ran backwards (the service restarted), or its
+// guard tripped. The caller sets values that others measure (collective time, temperature, queues).
 BlockRecord block_between(const BlockPlace& place, std::span<const NicSample> begin,
                           std::span<const NicSample> end);
 
@@ -123,7 +123,7 @@ std::string record_line(const BlockRecord& record);  // with its newline
 struct BlockFile {
   std::vector<BlockRecord> records;
   bool cut_off = false;
-  std::size_t whole_bytes = 0;  // where the next line belongs: what is beyond is cut away first
+  std::size_t whole_bytes = 0;  // where the next line belongs; bytes beyond are cut off first
 };
 config::Read<BlockFile> read_blocks(std::string_view text, const std::string& source);
 

@@ -53,7 +53,7 @@ BlockRecord read_record(JsonReader& reader, const Json& root) {
   const Json& values = reader.object(root, "", "values");
   for (const auto& [name, value] : values.items()) {
     const auto metric = block_metric_named(name);
-    if (!metric) continue;  // of a later version
+    if (!metric) continue;  // written by a later version
     if (!value.is_number()) {
       reader.error("values." + name, "expected a number");
     } else {
@@ -127,7 +127,7 @@ config::Read<BlockFile> read_blocks(std::string_view text, const std::string& so
         out.value.cut_off = true;
         return out;
       }
-      out.errors.push_back(where + ": no JSON object");
+      out.errors.push_back(where + ": not a JSON object");
       continue;
     }
     out.value.whole_bytes = size - text.size();

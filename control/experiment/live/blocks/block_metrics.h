@@ -61,8 +61,8 @@ class BlockValues {
   std::array<double, kBlockMetrics> values_;
 };
 
-// Treatment against champion on the scale of the metric; NaN where a value is, or where a ratio is
-// asked of what is not positive.
+// Treatment against champion on the scale of the metric; NaN if a value is NaN, or if a ratio needs
+// a value that is not positive.
 double contrast(BlockMetric metric, double champion, double candidate);
 // A mean of contrasts for display: a share for ratios, otherwise the difference; NaN if it is
 // missing or infinite.

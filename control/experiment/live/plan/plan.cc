@@ -7,7 +7,7 @@ namespace paceline::experiment::live {
 
 namespace {
 
-// Whole picoseconds: nothing of a time is lost in the text that the digest covers.
+// In whole picoseconds, so that the digested text loses nothing of a time.
 void time(JsonWriter& json, std::string_view name, Picos value) {
   json.member(name, static_cast<std::uint64_t>(value.count));
 }

@@ -1,6 +1,6 @@
-// The plan of a live experiment: what is compared, where, in which blocks, judged by what. Written
-// before the first block and not changed afterwards; the schedule drawn from it is registered under
-// one digest with it (schedule.h).
+// The plan of a live experiment: what is compared, where, in which blocks, and by which criteria.
+// It is written before the first block and not changed afterwards; the schedule drawn from it is
+// registered under one digest with it (schedule.h).
 //
 // Units: time in picoseconds (as everywhere), shares of one (0.05 is 5 %).
 #pragma once
@@ -30,7 +30,7 @@ struct Cluster {
   std::vector<std::string> nics;  // empty (switchback only): all there are
   std::uint32_t line = 0;         // of the file, for messages; 0: not written there
 };
-// As many as a service tells apart (telemetry::kMostClusters).
+// The most that a service can tell apart (telemetry::kMostClusters).
 inline constexpr std::size_t kMostReceiverClusters = 16;
 
 // Time scales of effects that outlive a block. They determine wash-out and block length by default.
@@ -93,7 +93,7 @@ struct Plan {
   std::vector<BlockMetric> metrics;  // secondary and exploratory, primary and guards not among them
   std::vector<BlockMetric> placebos;
   std::vector<double> load_strata{0.5, 0.8};
-  bool closed_loop = false;  // what is offered depends on the arm: its balance is reported only
+  bool closed_loop = false;  // the offered load depends on the arm: its balance is only reported
   bool cuped = true;
 
   HardLimits hard;

@@ -286,7 +286,8 @@ class PlanReader {
     if (out_.begin_unix_ns == 0 && !given("pairs", "max") && out_.expected_sd > 0) {
       const std::uint32_t needed = pairs_needed(log_effect(out_.minimum_effect), out_.expected_sd,
                                                 out_.alpha, out_.power, out_.pairs_min);
-      // Always-valid intervals are wider than those of a fixed size: twice as many, about.
+      // Always-valid intervals are wider than those of a fixed size: about twice as many pairs are
+      // needed.
       out_.pairs_max = std::min(kMostPairs, 2 * needed);
     }
     if (!given("pairs", "max")) out_.pairs_max = std::max(out_.pairs_max, out_.pairs_min);
@@ -321,7 +322,7 @@ class PlanReader {
       errors_.add(place("pairs", "max"), fmt::format("pairs.max = {}: at least pairs.min = {}",
                                                      out_.pairs_max, out_.pairs_min));
     }
-    // A host that stopped early would have the champion while the others go on.
+    // A host that stopped early would have the champion while the others continue.
     if (out_.begin_unix_ns != 0 && out_.pairs_max != out_.pairs_min) {
       errors_.add(
           place("blocks", "begin"),

@@ -15,7 +15,7 @@ void shuffle(std::vector<T>& items, Random& random) {  // Fisher and Yates
   }
 }
 
-// Which order each pair has: half of each in a stratum, the odd one a coin.
+// The order of each pair: half of each kind in a stratum; a coin decides the odd one.
 std::vector<std::uint8_t> draw_orders(std::uint32_t pairs, std::uint32_t stratum, Random& random) {
   std::vector<std::uint8_t> orders;
   orders.reserve(pairs);
@@ -31,8 +31,8 @@ std::vector<std::uint8_t> draw_orders(std::uint32_t pairs, std::uint32_t stratum
   return orders;
 }
 
-// Half of the clusters (of an odd number, which half is a coin); the first always among them, so
-// that the order of the pair is that of cluster 0.
+// Half of the clusters; for an odd number, a coin decides which half is larger. The first cluster
+// is always in it, so that the order of the pair is that of cluster 0.
 std::vector<std::uint8_t> draw_half(std::uint32_t clusters, Random& random) {
   std::vector<std::uint32_t> others(clusters - 1);
   std::iota(others.begin(), others.end(), 1U);

@@ -16,7 +16,7 @@ constexpr std::uint32_t kMostClusters = 100'000;
 // Streams of the plan's seed: assignments, and (analysis.cc) tests.
 constexpr std::uint64_t kAssignmentStream = 0x5C4E;
 
-// All that is digested; `digest` follows it in the file.
+// Everything that is digested; `digest` follows it in the file.
 void write_body(JsonWriter& json, const Schedule& s) {
   json.member("schema", kScheduleSchema);
   json.member("name", std::string_view(s.name));
@@ -120,7 +120,7 @@ config::Read<Schedule> read_schedule(std::string_view text, const std::string& s
   config::Read<Schedule> out;
   const auto root = JsonReader::parse(text);
   if (!root.is_object()) {
-    out.errors.push_back(fmt::format("{}: no JSON object", source));
+    out.errors.push_back(fmt::format("{}: not a JSON object", source));
     return out;
   }
   JsonReader reader(source);

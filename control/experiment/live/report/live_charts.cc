@@ -20,7 +20,7 @@ constexpr double kRight = kWidth - 16;
 constexpr double kTop = 26;
 constexpr double kBottom = kHeight - 40;
 
-// From a range of values to a range of places.
+// Maps a range of values to a range of positions.
 struct Axis {
   double from = 0;
   double to = 1;

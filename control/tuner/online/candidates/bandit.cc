@@ -73,7 +73,7 @@ void Bandit::promote(std::size_t index, const BanditArm& former) {
     arm.weight = 0;
     arm.sum = 0;
     arm.test = {};
-    // One that broke a constraint did so whoever is the incumbent.
+    // A candidate that broke a constraint did so whatever the incumbent is.
   }
 }
 

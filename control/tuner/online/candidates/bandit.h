@@ -1,7 +1,7 @@
 // Which preset to try next: Thompson sampling (Thompson 1933; Gaussian rewards as in Agrawal and
-// Goyal, AISTATS 2013) on differences of J to the incumbent, measured in block pairs. What was seen
-// long ago counts less (Garivier and Moulines, ALT 2011): each new pair discounts all older ones.
-// Presets begin with what the emulator promised.
+// Goyal, AISTATS 2013) on differences of J to the incumbent, measured in block pairs. Old
+// measurements count less (Garivier and Moulines, ALT 2011): each new pair discounts all older
+// ones. Presets begin with the emulator's results.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +39,12 @@ class Bandit {
   explicit Bandit(std::vector<BanditArm> arms = {}, BanditOptions options = {})
       : arms_(std::move(arms)), options_(options) {}
 
-  // Draws once from each arm that is in; the arm with the largest draw above 0, or nobody: the
-  // incumbent is likelier the best.
+  // Draws once from each arm that takes part. Returns the arm with the largest draw above 0, or
+  // none: the incumbent is more likely the best.
   std::optional<std::size_t> draw(Random& random) const;
   void observe(std::size_t index, double difference);
 
-  // `arm` has become the incumbent: what is known of the others is now relative to it. `former` is
+  // `arm` has become the incumbent: the knowledge of the others is now relative to it. `former` is
   // the incumbent that it was measured against, and becomes an arm in its place.
   void promote(std::size_t index, const BanditArm& former);
   // The incumbent has become better by `gain` in another way.

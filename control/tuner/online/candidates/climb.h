@@ -43,7 +43,7 @@ struct ClimbState {
   std::vector<double> anchor;  // empty: the incumbent, from the next move on
   std::int64_t anchor_at_ns = 0;
   std::vector<std::uint8_t> tried;  // by 2 x place in tuned_params() + (up ? 0 : 1): not again
-  std::uint32_t next = 0;           // the same number: where to go on
+  std::uint32_t next = 0;           // the same number: where to continue
 };
 
 class Climb {

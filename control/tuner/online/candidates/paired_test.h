@@ -1,7 +1,7 @@
-// One candidate against the incumbent, block pair by block pair: when is it known to be better,
-// and when is it not worth going on? The interval is always valid (control/experiment/live): it may
-// be asked after every pair. Accepting looks at its lower end only, so that a candidate that makes
-// no difference is taken with about half of alpha.
+// One candidate against the incumbent, block pair by block pair: when is it known to be better, and
+// when is it not worth continuing? The interval is always valid (control/experiment/live): it may
+// be asked after every pair. Accepting uses only its lower end, so that a candidate that makes no
+// difference is accepted with about half of alpha.
 #pragma once
 
 #include <cstdint>

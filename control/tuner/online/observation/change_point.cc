@@ -46,7 +46,7 @@ Divergence divergence_of(const std::array<std::uint64_t, N>& now,
     const double q = (static_cast<double>(before[i]) + 0.5) / (m + half);
     out.nats += p * det_log(p / q);
   }
-  // Both are samples: as many as the harmonic mean says.
+  // Both are samples: together they count as many as their harmonic mean.
   const double samples = n * m / (n + m);
   out.surprise = 2 * samples * out.nats / chance(static_cast<double>(classes - 1));
   return out;
@@ -65,8 +65,8 @@ std::optional<std::string> mix_change(const SignatureBuilder& before, const Sign
                        sizes.nats, options.divergence);
   }
   const Divergence degrees = divergence_of(now.mix().degrees, before.mix().degrees);
-  // Windows next to each other are alike, and not as many samples as they are: the deepest waves
-  // must differ by a factor of four, too.
+  // Adjacent windows are alike, and so are fewer samples than their number: the deepest waves must
+  // also differ by a factor of four.
   const auto apart = [&] {
     const std::uint32_t a = before.signature().degree;
     const std::uint32_t b = now.signature().degree;

@@ -1,6 +1,6 @@
-// Has the workload become another one? Compares what comes with what was there when the tuner
-// learned its context: the mix of message sizes and of incast degrees by their Kullback-Leibler
-// divergence, and the load by its ratio. What is found must persist: three spans in a row.
+// Has the workload changed? Compares the present windows with those from which the tuner learned
+// its context: the mix of message sizes and of incast degrees by their Kullback-Leibler divergence,
+// and the load by its ratio. A difference must persist for three spans in a row.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class ChangeDetector {
  public:
   explicit ChangeDetector(ChangeOptions options = {}) : options_(options) {}
 
-  // The context as learned; forgets what was under suspicion.
+  // Sets the learned context; forgets suspicions.
   void learn(const SignatureBuilder& reference);
   bool learned() const { return reference_.windows() > 0; }
   // A change that has persisted, in words; then everything is forgotten until learn().

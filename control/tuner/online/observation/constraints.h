@@ -1,6 +1,6 @@
 // Constraints that every parameter set must keep, whatever it gains: an objective alone learns to
-// switch congestion control off. Judged on the most recent windows, so that a breach is seen long
-// before a block is over.
+// switch congestion control off. They are judged on the most recent windows, so that a breach is
+// seen long before the end of a block.
 #pragma once
 
 #include <deque>

@@ -28,7 +28,7 @@ inline constexpr double kLeastGoodputShare = 1e-3;
 ObjectiveParts objective_parts(const Window& block);
 
 // J of `b` less J of `a`, over the parts that both have. A part that only `a` has because `b`
-// stalled is not forgotten: the goodput of `b` is then the least there is. Nothing where the blocks
+// stalled is not forgotten: the goodput of `b` is then the least there is. Nothing if the blocks
 // have no part in common.
 std::optional<double> objective_difference(const ObjectiveParts& a, const ObjectiveParts& b);
 

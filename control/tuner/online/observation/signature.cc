@@ -45,8 +45,8 @@ double distance(const Signature& a, const Signature& b) {
   double bytes = 0;
   for (std::size_t s = 0; s < a.bytes.size(); ++s) bytes += std::abs(a.bytes[s] - b.bytes[s]);
   // Three deciles of load, a factor of 8 in the degree, half of the bytes in another class, or
-  // marks elsewhere: each alone makes a third of another workload. So does twice the link, for many
-  // parameters are rates and times.
+  // marks elsewhere: each alone makes a third of another workload. So does a link of twice the
+  // rate, since many parameters are rates and times.
   const double links =
       a.link_gbps > 0 && b.link_gbps > 0 ? std::abs(std::log2(a.link_gbps / b.link_gbps)) / 3 : 0;
   return apart(a.load, b.load) / 9 + apart(a.degree, b.degree) / 9 + bytes / 3 +

@@ -15,14 +15,14 @@ namespace paceline::tuner::online {
 struct Signature {
   std::uint32_t load = 0;    // decile of the line that is used, 0..9; the busier direction
   std::uint32_t degree = 0;  // p95 of the senders at a time, as a power of two, 0..kDegrees - 1
-  std::array<double, telemetry::kMessageSizes> bytes{};  // shares by size, of what was begun
+  std::array<double, telemetry::kMessageSizes> bytes{};  // shares by size, of begun messages
   bool core_marks = false;  // packets were marked while this NIC's own link was not busy
-  double link_gbps = 0;     // of the NIC; 0: nobody says, and any will do
+  double link_gbps = 0;     // of the NIC; 0: unknown, matches any
 
   // "load 7, 16 senders, bytes 0.1/0.3/0.6, marks in the core"
   std::string words() const;
-  // Names the bucket: equal for signatures that are the same context. Shares in quarters. A NIC's
-  // link stays what it is, so it has no part in this.
+  // The name of the bucket: equal for signatures of the same context. Shares are in quarters. The
+  // link of a NIC does not change, so it is not part of the name.
   std::string key() const;
   friend bool operator==(const Signature&, const Signature&) = default;
 };
@@ -69,7 +69,7 @@ class SignatureBuilder {
     std::uint64_t line_bps = 0;
     friend bool operator==(const State&, const State&) = default;
   };
-  // To be continued elsewhere.
+  // For saving.
   const State& state() const { return state_; }
   SignatureBuilder() = default;
   explicit SignatureBuilder(const State& state) : state_(state) {}

@@ -17,7 +17,7 @@ namespace paceline::tuner::online {
 struct Window {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;  // > begin_ns
-  // False: nobody knows what happened (telemetry was lost, or is stale). The figures are ignored.
+  // False: it is unknown what happened (telemetry was lost, or is stale). The figures are ignored.
   bool fresh = true;
   // Order::number of the parameters that were in force during the whole window; 0: before the first
   // order. For a window in which they changed, the older number.
@@ -32,7 +32,7 @@ struct Window {
   std::uint64_t ce_packets = 0;     // data that arrived marked
   std::uint64_t cnps_received = 0;  //
   std::uint64_t retransmitted = 0;  // packets
-  std::uint64_t dropped = 0;        // packets, where whoever drops them is known
+  std::uint64_t dropped = 0;        // packets, where drops can be counted
   std::uint64_t paused_ns = 0;      // of the NIC's link, all classes
   std::uint32_t senders = 0;        // that the receiving side had at the same time; a look
   // Cycles that workers worked, and the packets that these went to; 0: not known.
@@ -48,8 +48,8 @@ struct Window {
   std::array<std::uint64_t, telemetry::kLimiterKinds> limiter_ns{};
 };
 
-// Adds the figures of `from` (fresh, later) to `into`: counts are summed, levels are the worst of
-// both, the share of the core is that of both together. `into` may be empty (end_ns = 0).
+// Adds the figures of `from` (fresh, later) to `into`: counts are summed, levels are the worse of
+// the two, the core's share is that of both together. `into` may be empty (end_ns = 0).
 void add(Window& into, const Window& from);
 
 inline double span_ns(const Window& w) { return static_cast<double>(w.end_ns - w.begin_ns); }

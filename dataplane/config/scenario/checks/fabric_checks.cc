@@ -222,7 +222,7 @@ class FabricChecks : private KeyChecks {
             "the second; allowed is fabric.duplicate = 0 and no event \"duplicate\"");
   }
 
-  // With a topology file, whoever reads that file looks the links up.
+  // With a topology file, the reader of that file looks the links up.
   void check_events() {
     if (!hosts_known() || !given_.usable({"fabric.topology"}) || !shape_good_) return;
     for (const EventConfig& event : s_.events) {

@@ -1,5 +1,5 @@
-// What the rules between the keys of a scenario are written with. Each rule is reported at the key
-// that a person would change.
+// Tools for the rules between the keys of a scenario. Each rule is reported at the key that a
+// person would change.
 #pragma once
 
 #include <initializer_list>
@@ -26,7 +26,7 @@ class KeyChecks {
   // An error at each of `keys` that was given for this scenario.
   void refuse(Paths keys, std::string_view does_nothing_with);
 
-  // With a topology file the number of hosts is known only to whoever reads that file.
+  // With a topology file, only the reader of that file knows the number of hosts.
   bool hosts_known() const { return s_.fabric.topology != "file"; }
 
   const Scenario& s_;

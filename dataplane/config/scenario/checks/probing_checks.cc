@@ -20,7 +20,7 @@ class ProbingChecks : private KeyChecks {
           "probing.enabled = false");
     }
     require(s_.duration != kNever, {"probing.enabled"},
-            "probes go on without end: probing.enabled = true needs a duration");
+            "probes never end: probing.enabled = true needs a duration");
     if (!hosts_known()) return;
     require(s_.fabric.hosts <= kMostHosts, {"probing.enabled", "fabric.hosts"},
             fmt::format("each host probes all others: allowed with probing.enabled = true are {} "

@@ -1,4 +1,4 @@
-// The rules of a scenario by what they are about. Each function adds its errors to the context.
+// The rules of a scenario, by topic. Each function adds its errors to the context.
 #pragma once
 
 #include "dataplane/config/scenario/table_reader.h"

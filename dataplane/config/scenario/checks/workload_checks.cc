@@ -1,4 +1,4 @@
-// Rules between the keys of the workload, and of those with the fabric's.
+// Rules between the keys of the workload, and between these and the fabric's.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What programs are told: the events of rdma_cm, with their parameters.
+// What programs are told: the events of rdma_cm with their parameters.
 #pragma once
 
 #include <cstdint>

@@ -271,8 +271,8 @@ void ConnectionManager::expire(Nanos now) {
   carry(now);
 }
 
-// Like Linux, which destroys the kernel's half of such an id: its program may destroy it, and no
-// more. An id that its program has not accepted yet is not told of; to accept it fails.
+// Like Linux, which destroys the kernel's half of such an id: its program may destroy it, and do
+// nothing else. A program is not told about an id that it has not accepted yet; accepting it fails.
 void ConnectionManager::take_away(std::size_t nic) {
   nics_.take_away(nic);
   for (auto& [number, entry] : ids_) {
@@ -320,7 +320,7 @@ ConnectionManager::Entry* ConnectionManager::receiver_of(const Parcel& parcel, c
   Entry* to = nullptr;
   if (mad.attribute == Attribute::req || mad.attribute == Attribute::sidr_req) {
     to = by(requests_, std::pair(parcel.source, mad.local_id));
-    // Another request with the number of one before, of a peer that began afresh.
+    // Another request with an earlier number, from a peer that was restarted.
     return to != nullptr && to->transaction == mad.transaction ? to : nullptr;
   }
   if (mad.attribute == Attribute::sidr_rep) {

@@ -2,12 +2,12 @@
 // and the messages between ids. Runs on the control thread; has no socket and reads no clock.
 //
 // Messages between NIC instances of this service are serialised as management datagrams and parsed
-// at the other end, as if they had crossed a network; only carry() knows that they did not. Those
-// to other addresses wait in mail() for whoever takes them to queue pair 1, and arrive() is for
-// what came there. An instance whose link is down neither sends nor receives.
+// at the other end, as if they had crossed a network; only carry() knows that they did not.
+// Messages to other addresses wait in mail() for the caller that takes them to queue pair 1;
+// arrive() handles what came there. An instance whose link is down neither sends nor receives.
 //
 // An id whose program is gone stays without one while its peer, on another machine, may need a
-// message to be repeated.
+// repeated message.
 #pragma once
 
 #include <cstdint>

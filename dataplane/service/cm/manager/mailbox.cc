@@ -50,7 +50,7 @@ std::optional<Mad> answer_to_unknown(const Mad& mad) {
     case Attribute::dreq:  // the connection no longer exists: the other end need not wait
       out.attribute = Attribute::drep;
       return out;
-    case Attribute::rep:  // nobody will confirm it
+    case Attribute::rep:  // it will not be confirmed
       out.attribute = Attribute::rej;
       out.about = About::rep;
       out.reason = reject_reason::invalid_communication_id;

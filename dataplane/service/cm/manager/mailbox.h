@@ -1,6 +1,6 @@
-// Messages on their way: those between NIC instances of this service, which stay here as bytes
-// until they are delivered, and those to other machines, which somebody takes to queue pair 1.
-// Counts the latter, as they go and come.
+// Messages in transit: those between NIC instances of this service, which stay here as bytes until
+// they are delivered, and those to other machines, which the caller takes to queue pair 1. Counts
+// the latter in both directions.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Mailbox {
 
   // Between NIC instances of this service, the oldest first.
   std::optional<Parcel> next();
-  // To other machines, since the last call.
+  // Messages to other machines since the last call.
   std::vector<Parcel> take_leaving() { return std::exchange(leaving_, {}); }
 
   MadCounts& counts() { return counts_; }
@@ -33,9 +33,9 @@ class Mailbox {
   MadCounts counts_;
 };
 
-// What a request is answered with when nobody takes it.
+// The answer to a request that nobody takes.
 Mad refusal_of(const Mad& request, std::uint16_t reason);
-// What a message is answered with whose communication id is not there; nothing if it needs none.
+// The answer to a message with an unknown communication id; nothing if it needs none.
 std::optional<Mad> answer_to_unknown(const Mad& mad);
 
 }  // namespace paceline::service::cm

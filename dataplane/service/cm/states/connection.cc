@@ -14,7 +14,7 @@ Nanos time_of(std::uint8_t exponent) {
   return {std::int64_t{4096} << std::min(exponent, Connection::kLongestTimeout)};
 }
 
-// Packets of a closed connection may still arrive for so long (12.9.8.4): twice a packet lifetime
+// Packets of a closed connection may still arrive for this long (12.9.8.4): twice a packet lifetime
 // of 4.096 us * 2^16. No emulated fabric delays a packet for longer.
 constexpr std::uint8_t kTimewait = 17;  // 0.54 s
 

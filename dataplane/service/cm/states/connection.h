@@ -43,7 +43,7 @@ struct Notice {
 
 struct Actions {
   std::vector<Mad> send;
-  std::uint32_t repeated = 0;  // of them: had been sent before
+  std::uint32_t repeated = 0;  // messages among these that were sent before
   std::vector<Notice> notices;
 };
 

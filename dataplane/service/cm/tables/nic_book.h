@@ -35,7 +35,7 @@ class NicBook {
   const attach::NicInfo& nic(std::size_t index) const { return nics_[index]; }
   bool reaches(std::size_t from, const wire::IpAddress& to) const { return reaches_(from, to); }
   bool up(std::size_t nic) const { return up_(nic); }
-  // It keeps its addresses, and nothing begins at it any more.
+  // It keeps its addresses, but nothing new begins at it.
   void take_away(std::size_t nic) { gone_[nic] = true; }
   bool gone(std::size_t nic) const { return gone_[nic]; }
 

@@ -1,5 +1,6 @@
-// Selective repeat's responder: the packets that came ahead of the expected one. WRITEs that can be
-// placed at once leave a bit, all others are held for their turn. A ring by packet sequence number.
+// Selective repeat's responder: the packets that came ahead of the expected one, in a ring by
+// packet sequence number. A WRITE that can be placed at once leaves a bit; any other packet is held
+// for its turn.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +24,20 @@ class EarlyPackets {
   Psn highest() const { return highest_; }
   std::uint32_t held() const { return held_packets_; }
   bool has(Psn psn) const { return test(received_, psn); }
-  // Of a placed WRITE: it does not end its message.
+  // For a placed WRITE packet: it does not end its message.
   bool continues(Psn psn) const { return test(continued_, psn); }
 
   void start(Psn expected) { highest_ = expected; }
-  // Everything before `expected` is there.
+  // Everything before `expected` has arrived.
   void reach(Psn expected) {
     if (before(highest_, expected)) highest_ = expected;
   }
-  // The payload is in its place. Requires !has(psn), and psn within the window.
+  // The payload has been placed. Requires !has(psn), and psn within the window.
   void place(Psn psn, bool continues) {
     receive(psn);
     if (continues) set(continued_, psn);
   }
-  // The packet waits for its turn. Likewise.
+  // The packet waits for its turn. Same requirements.
   void hold(Psn psn, Packet* packet) {
     receive(psn);
     held_[slot(psn)] = packet;
@@ -51,7 +52,7 @@ class EarlyPackets {
     if (packet != nullptr) --held_packets_;
     return packet;
   }
-  // As release(), of any held packet; nullptr: none is left. Bits of placed ones stay.
+  // As release(), for any held packet; nullptr: none is left. Bits of placed packets stay.
   Packet* release_any() {
     if (held_packets_ == 0) return nullptr;
     for (Packet*& packet : held_) {

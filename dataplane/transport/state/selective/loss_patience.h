@@ -1,6 +1,6 @@
 // How long selective repeat waits for a packet before it counts as lost. Two measures adapt: the
-// reordering that is tolerated, in quarters of the least round trip; and how often the wait of a
-// probe is doubled. Both grow when something was sent again for nothing, and shrink slowly.
+// tolerated reordering, in quarters of the least round trip; and how often the wait of a probe is
+// doubled. Both grow when something was sent again in vain, and shrink slowly.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@ class LossPatience {
 
   // quarters: of the least round trip.
   void expect_reordering(std::uint8_t quarters) { quarters_ = quarters; }
-  // Round trips are measured anew: probes wait no longer than these tell.
+  // Round trips are measured anew: probes wait only as long as these require.
   void restart() { doublings_ = 0; }
 
-  // A packet was sent again for nothing.
+  // A packet was sent again in vain.
   void on_repeated_packet() { grow(std::min(doublings_ + 1, kMostDoublings)); }
-  // A READ response came twice. A request that was repeated for nothing brings all of its responses
-  // twice, and READs measure fewer round trips than WRITEs: fewer doublings.
+  // A READ response came twice. A request that was repeated in vain brings all of its responses
+  // twice, and READs measure fewer round trips than WRITEs: allow fewer doublings.
   void on_repeated_response() {
     grow(std::max<int>(doublings_, std::min(doublings_ + 1, kMostForResponses)));
   }
@@ -56,7 +56,7 @@ class LossPatience {
   }
 
   std::uint8_t quarters_ = 1;
-  std::uint8_t losses_ = 0;       // since a packet was last sent again for nothing
+  std::uint8_t losses_ = 0;       // since a packet was last sent again in vain
   std::uint8_t doublings_ = 0;    // of the wait of a probe
   std::uint8_t round_trips_ = 0;  // measured since doublings_ changed
 };

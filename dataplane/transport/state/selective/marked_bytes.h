@@ -1,4 +1,4 @@
-// CE-marked bytes at the peer, as far as congestion control was told of them.
+// CE-marked bytes at the peer, as far as congestion control has been told of them.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@ class MarkedBytes {
  public:
   // The total of the last XACK that counted.
   std::uint32_t total() const { return total_; }
-  // Newly marked bytes among `acked`, where an XACK carries the peer's `total`. XACKs come late,
-  // twice, or not at all: no mark counts twice. A packet that arrived twice may be marked twice; at
-  // most `acked` is returned.
+  // Newly marked bytes among `acked`, when an XACK carries the peer's `total`. XACKs may come late,
+  // twice, or not at all; no mark counts twice. A packet that arrived twice may be marked twice, so
+  // at most `acked` is returned.
   std::uint32_t take(std::uint32_t total, std::uint64_t acked) {
     const std::uint32_t marked = total - total_;
     if (acked == 0 || marked == 0 || marked > 0x7FFF'FFFFU) return 0;

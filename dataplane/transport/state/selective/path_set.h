@@ -3,11 +3,12 @@
 // which a packet was marked or lost is left out for as many turns as it has penalties, and is tried
 // again after that. No clock, no randomness: the same feedback gives the same choices.
 //
-// With several planes (links of the NIC), a port is on the plane of its number modulo theirs.
-// Planes are used in strict turn, or the NIC would not fill its links: what is left out is a path
-// of the plane. A plane is left out while nothing arrives by any of its paths. After "bitmap of bad
-// entropies" of packet spraying with skips (uet-htsim, STrack 3.2) rather than recycled entropies
-// (REPS): what is known about a path is kept, instead of what is in flight.
+// With several planes (links of the NIC), a port belongs to the plane of its number modulo their
+// number. Planes are used in strict turn, or the NIC would not fill its links: only a path within
+// the plane is left out. A whole plane is left out while nothing arrives by any of its paths. This
+// follows the "bitmap of bad entropies" of packet spraying with skips (uet-htsim, STrack 3.2)
+// rather than recycled entropies (REPS): it keeps what is known about a path, instead of what is in
+// flight.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,7 @@ class PathSet {
         planes_(static_cast<std::uint8_t>(std::clamp(planes, 1U, paths_ + 0U))),
         run_(static_cast<std::uint16_t>(std::max(run, 1U))) {}
 
-  // For the next packet. `planes_up`: bit p, whether the NIC's link to plane p is up.
+  // The port for the next packet. `planes_up`: bit p, whether the NIC's link to plane p is up.
   std::uint16_t next_port(std::uint8_t planes_up = 0xFF) {
     if (paths_ == 1) return base_;
     if (left_ == 0) {
@@ -49,16 +50,15 @@ class PathSet {
     return port_of(current_);
   }
 
-  // What next_port() gave last.
+  // The port that next_port() gave last.
   std::uint16_t last_port() const { return paths_ == 1 ? base_ : port_of(current_); }
 
-  // A packet that took `port` was marked, or slow / was lost. Other ports than those of the set are
-  // ignored.
+  // A packet that took `port` was marked, or slow / was lost. Ports outside the set are ignored.
   void marked(std::uint16_t port) {
     const unsigned index = index_of(port);
     if (index < paths_) punish(index, std::min(penalties_[index] + 1U, 2U));
   }
-  // The more in a row, the longer it is left out: 4 turns, 8, ... 64.
+  // The more losses in a row, the longer the path is left out: 4 turns, 8, ... 64.
   void lost(std::uint16_t port) {
     const unsigned index = index_of(port);
     if (index >= paths_) return;
@@ -70,18 +70,18 @@ class PathSet {
     const unsigned index = index_of(port);
     if (index < paths_) strikes_[index] = 0;
   }
-  // Whether losses on the path, with several planes, say that it carries nothing at all, rather
-  // than that it is congested: nothing has arrived by it since a loss before this one.
+  // With several planes: whether losses on the path mean that it carries nothing at all, rather
+  // than that it is congested. Nothing has arrived by it since a loss before this one.
   bool failed(std::uint16_t port) const {
     const unsigned index = index_of(port);
     return planes_ > 1 && index < paths_ && strikes_[index] >= 2;
   }
-  // What was known of all paths says nothing any more.
+  // Forgets what was known of all paths: it does not hold any more.
   void forget() {
     penalties_.fill(0);
     strikes_.fill(0);
   }
-  // Another base port, for a set of one path.
+  // Sets another base port, for a set of one path.
   void move_to(std::uint16_t port) { base_ = port; }
   unsigned size() const { return paths_; }
   bool has_planes() const { return planes_ > 1; }
@@ -103,7 +103,7 @@ class PathSet {
     return static_cast<unsigned>(port - base_) & kPortBits;
   }
   void advance() {
-    // Should all be bad, none is worse than the others: then it is the turn of the next.
+    // If all paths are bad, none is worse than the others: it is the turn of the next.
     for (unsigned tries = 0; tries <= paths_; ++tries) {
       current_ = static_cast<std::uint8_t>(current_ + 1 < paths_ ? current_ + 1 : 0);
       if (penalties_[current_] == 0) return;
@@ -115,7 +115,8 @@ class PathSet {
     return (planes_up >> port_of(plane_) % planes_ & 1U) != 0;
   }
   unsigned paths_on(unsigned plane) const { return (paths_ - plane + planes_ - 1U) / planes_; }
-  // The next plane that is not down: on it the next path that is not left out, or else the next.
+  // Selects the next plane that is not down, and on it the next path that is not left out, or else
+  // just the next.
   void advance_plane(std::uint8_t planes_up) {
     for (unsigned tries = 0; tries < planes_; ++tries) {
       next_plane();
@@ -146,14 +147,14 @@ class PathSet {
       }
       cursors_[plane_] = static_cast<std::uint8_t>((cursors_[plane_] + 1U) % paths);
     }
-    // All are down, so each gets a packet in turn: one may have come back.
+    // All planes are down, so each gets a packet in turn: one of them may have come back.
     for (unsigned tries = 0; tries < planes_; ++tries) {
       next_plane();
       if (is_up(planes_up)) break;
     }
     use(plane_ + cursors_[plane_] * planes_, 1);
   }
-  // The link to plane_ is back: what was lost there says nothing more.
+  // The link to plane_ is back: losses there before tell nothing any more.
   void forget_plane() {
     for (unsigned index = plane_; index < paths_; index += planes_) {
       penalties_[index] = strikes_[index] = 0;

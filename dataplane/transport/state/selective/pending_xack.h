@@ -1,4 +1,4 @@
-// Selective repeat's responder: the next XACK. Collects what the packets since the last one showed,
+// Selective repeat's responder: the next XACK. Collects what packets since the last XACK showed,
 // and whether one is due.
 #pragma once
 
@@ -20,28 +20,29 @@ namespace paceline::transport {
 
 class PendingXack {
  public:
-  // The packet at hand triggers the next XACK. at: when it arrived.
+  // The current packet triggers the next XACK. at: when it arrived.
   void on_packet(const wire::ParsedPacket& parsed, const Packet& packet, Picos at);
   void on_duplicate() { duplicate_ = true; }
-  void on_trimmed() { trimmed_ = true; }  // the packet at hand has lost its payload
+  void on_trimmed() { trimmed_ = true; }  // the current packet has lost its payload
 
-  // An XACK is due once the packet at hand has been dealt with.
+  // An XACK is due once the current packet has been handled.
   void want() { due_ = true; }
-  // It says `refusal`, an RNR NAK or a NAK, in place of an ACK.
+  // The XACK carries `refusal`, an RNR NAK or a NAK, in place of an ACK.
   void want(wire::Aeth refusal) {
     due_ = true;
     refusal_ = refusal;
   }
   bool refuses() const { return !refusal_.is_ack(); }
-  // What it says, where an ACK would be `ack`; nothing if none is due. It is due no more.
+  // Its AETH, where an ACK would have `ack`; nothing if none is due. Afterwards none is due.
   std::optional<wire::Aeth> take_due(wire::Aeth ack) {
     if (!std::exchange(due_, false)) return std::nullopt;
     const wire::Aeth refusal = std::exchange(refusal_, {});
     return refusal.is_ack() ? ack : refusal;
   }
 
-  // An XACK, but for its AETH and bitmap. records: of telemetry, if the peer wants them; they refer
-  // to this until the next packet. What packets showed is forgotten, the sum of marks is not.
+  // An XACK without its AETH and bitmap. records: telemetry records, if the peer wants them; they
+  // refer to this object until the next packet. Everything that packets showed is forgotten, except
+  // the sum of marks.
   wire::Xack take(Picos now, bool records);
 
  private:

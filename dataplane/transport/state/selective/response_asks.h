@@ -1,5 +1,5 @@
-// Selective repeat's requester: READ responses that are missing and are asked for again, range by
-// range, and what is known of how long that takes.
+// Selective repeat's requester: missing READ responses that are asked for again, range by range,
+// and how long that takes.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 namespace paceline::transport {
 
-// READ responses that are asked for again: a request of its own for [first, first + count).
+// READ responses that are asked for again, by a request of their own for [first, first + count).
 struct ResponseAsk {
   Psn first;
   std::uint32_t count = 0;
-  std::uint64_t bytes = 0;  // responder: of them, not sent yet
+  std::uint64_t bytes = 0;  // responder: bytes of these that are not sent yet
   bool begun = false;       // responder: one was sent
 };
 
@@ -26,9 +26,8 @@ class ResponseAsks {
   // Requests that wait to be sent.
   bool empty() const { return asks_.empty(); }
   std::uint32_t waiting() const { return asks_.size(); }
-  // `psn` is asked for: by the newest request, if `psn` follows what that asks for and `joins`,
-  // that is, belongs to the same READ; or by a request of its own. False: there is no room for
-  // that.
+  // Asks for `psn`: by the newest request, if `psn` follows its range and `joins` (belongs to the
+  // same READ), or by a request of its own. False: there is no room for another request.
   bool add(Psn psn, bool joins, Psn oldest) {
     if (joins && !asks_.empty()) {
       ResponseAsk& newest = asks_.at(asks_.tail() - 1);
@@ -41,7 +40,7 @@ class ResponseAsks {
     asks_.push({psn, 1});
     return true;
   }
-  // What comes before `oldest` is here: the next request does not ask for it.
+  // Everything before `oldest` is here: the next request does not ask for it.
   void drop_before(Psn oldest) {
     for (; !asks_.empty(); asks_.pop()) {
       ResponseAsk& ask = asks_.front();
@@ -53,25 +52,25 @@ class ResponseAsks {
       return;
     }
   }
-  // The oldest is sent. Requires !empty().
+  // The oldest request is sent. Requires !empty().
   ResponseAsk take() {
     const ResponseAsk oldest = asks_.front();
     asks_.pop();
     return oldest;
   }
 
-  // A request is in flight until something answers, as no sequence number is its own. Bytes on the
-  // wire; answered(): of all that were.
+  // A request counts as in flight until any answer comes, as it has no sequence number of its own.
+  // `bytes`: on the wire. answered() returns those of all requests in flight.
   void sent(std::uint32_t bytes) { flying_bytes_ += bytes; }
   std::uint64_t answered() { return std::exchange(flying_bytes_, 0); }
 
-  // A response came that was asked for then.
+  // A response arrived that was asked for at that time.
   void came(Picos asked_at) { newest_ = later(newest_, asked_at); }
   Picos newest() const { return newest_; }
   const RoundTripEstimate& round_trip() const { return round_trip_; }
   void measured(std::uint32_t rtt_ns) { round_trip_.add(rtt_ns); }
-  // A response came twice. True: it counts, which is so once per round trip (`span`, or that of
-  // asking, if that is longer), since whole ranges are asked for at a time.
+  // A response came twice. True: it counts. It does so once per round trip (`span`, or that of
+  // asking, if it is longer), since whole ranges are asked for at a time.
   bool repeated(Picos now, std::uint32_t span_ns) {
     if (repeated_at_ + picos_from_nanos(std::max(span_ns, round_trip_.smoothed_ns())) > now)
       return false;
@@ -79,7 +78,7 @@ class ResponseAsks {
     return true;
   }
 
-  // Nothing is asked for. Round trips stay known.
+  // Forgets all requests. Measured round trips stay known.
   void clear() {
     asks_.clear();
     flying_bytes_ = 0;

@@ -1,7 +1,7 @@
-// Selective repeat's requester: what became of each sequence number of its window. A packet that
-// was sent is in flight, lost, which means that it waits to be sent again, or delivered. A sequence
-// number of a READ or an atomic is delivered when its answer is here; until then the answer may be
-// late. A ring by packet sequence number.
+// Selective repeat's requester: the fate of each sequence number of its window, in a ring by packet
+// sequence number. A packet that was sent is in flight, lost (it waits to be sent again), or
+// delivered. A sequence number of a READ or an atomic is delivered when its answer is here; until
+// then the answer may be late.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ inline constexpr std::uint8_t lost = 1U << 1;       // to be sent again
 inline constexpr std::uint8_t delivered = 1U << 2;  // acknowledged; of a READ: the response is here
 inline constexpr std::uint8_t request = 1U << 3;    // a READ or an atomic
 inline constexpr std::uint8_t again = 1U << 4;      // sent, or asked for, more than once
-// Of answers to READs and atomics.
+// For answers to READs and atomics:
 inline constexpr std::uint8_t ends = 1U << 5;   // the last sequence number of its request
-inline constexpr std::uint8_t late = 1U << 6;   // not here, though one that was sent later is
+inline constexpr std::uint8_t late = 1U << 6;   // has not come, though a later answer has
 inline constexpr std::uint8_t asked = 1U << 7;  // asked for once more
 }  // namespace sent_flag
 
-// Of an answer that is not here `sent_at` is when it was asked for, or when it turned out late.
+// For an answer that has not come, `sent_at` is when it was asked for, or when it turned out late.
 struct SentPacket {
   Picos sent_at{0};
   std::uint32_t wire_bytes = 0;
@@ -39,12 +39,12 @@ struct SentPacket {
   void clear(std::uint8_t which) { flags = static_cast<std::uint8_t>(flags & ~which); }
 };
 
-// What a packet was until now. settled: neither in flight nor to be sent again.
+// The state of a packet until now. settled: neither in flight nor to be sent again.
 enum class PacketFate : std::uint8_t { settled, flying, lost };
 
 class SentWindow {
  public:
-  // packets: a power of two.
+  // `packets` is a power of two.
   explicit SentWindow(std::uint32_t packets) : slots_(packets) {}
 
   std::int32_t size() const { return static_cast<std::int32_t>(slots_.size()); }
@@ -61,24 +61,24 @@ class SentWindow {
   Psn peer_expected() const { return peer_expected_; }  // the peer has everything before it
   Psn highest() const { return highest_; }  // one past the highest known to have arrived
   std::uint32_t lost() const { return lost_; }
-  // Requires lost() != 0. What lies before is not looked at again.
+  // Requires lost() != 0. Does not look again at what lies before.
   Psn oldest_lost() {
     while (!at(lost_from_).has(sent_flag::lost)) ++lost_from_;
     return lost_from_;
   }
   Psn answers_to() const { return answers_to_; }      // see expect_answers()
   std::uint32_t missing() const { return missing_; }  // answers that are late
-  // One past the last sequence number of the request that `psn` belongs to, which was sent.
+  // One past the last sequence number of the sent request that `psn` belongs to.
   Psn end_of_request(Psn psn) const {
     while (!at(psn).has(sent_flag::ends)) ++psn;
     return psn + 1;
   }
 
-  // Nothing is under way; the next packet is `next`.
+  // Nothing is in flight; the next packet is `next`.
   void start(Psn next);
-  // `packet` leaves as `psn`, for the first time or again; of its flags `request` counts.
+  // `packet` leaves as `psn`, for the first time or again. Only its flag `request` is used.
   void send(Psn psn, const SentPacket& packet);
-  // The packet has arrived; of a request: was accepted, which is not its answer.
+  // The packet has arrived. A request was accepted; its answer is still to come.
   PacketFate deliver(Psn psn) {
     if (before(highest_, psn + 1)) highest_ = psn + 1;
     SentPacket& slot = slot_of(psn);
@@ -89,7 +89,7 @@ class SentWindow {
     if (!slot.has(sent_flag::request)) arrived(slot);
     return was;
   }
-  // The packet, whatever was thought of it, is to be sent again.
+  // The packet is to be sent again, whatever its state was.
   PacketFate lose(Psn psn) {
     SentPacket& slot = slot_of(psn);
     const PacketFate was = fate_of(slot);
@@ -99,8 +99,8 @@ class SentWindow {
     if (lost_++ == 0 || before(psn, lost_from_)) lost_from_ = psn;
     return was;
   }
-  // The peer has everything before `expected`: each(psn), which calls deliver(), for every packet
-  // of which that was not known.
+  // The peer has everything before `expected`. Calls each(psn), which calls deliver(), for every
+  // packet for which this is new.
   template <class Each>
   void accept_before(Psn oldest, Psn expected, Each&& each) {
     const Psn end = within(oldest, expected);
@@ -112,8 +112,8 @@ class SentWindow {
     if (before(peer_expected_, expected)) peer_expected_ = expected;
     if (before(highest_, expected)) highest_ = expected;
   }
-  // each(psn, packet), which may call lose(), for what is in flight of [from, end); `end` within
-  // the window.
+  // Calls each(psn, packet), which may call lose(), for the packets of [from, end) that are in
+  // flight; `end` lies within the window.
   template <class Each>
   void each_flying(Psn from, Psn end, Each&& each) {
     while (before(flying_from_, end) && !at(flying_from_).has(sent_flag::in_flight)) ++flying_from_;
@@ -121,16 +121,17 @@ class SentWindow {
       if (at(psn).has(sent_flag::in_flight)) each(psn, at(psn));
     }
   }
-  // What is done from the oldest on leaves window and position. Returns how many requests for
-  // answers ended with it. A delivered packet that the peer may still put off (RNR) stays.
+  // Packets that are done leave the window, from the oldest on, and the position moves with them.
+  // Returns how many requests for answers ended. A delivered packet that the peer may still put off
+  // (RNR) stays.
   std::uint8_t retire(SendPosition& position);
 
   // The answer `psn` is here; its request has been accepted.
   void answer(Psn psn) { arrived(slot_of(psn)); }
-  // Answers before `end` should be here: those that are not are late from now on. True: some are
-  // that were not before.
+  // Answers before `end` should be here: those that are missing are late from now on. True: some of
+  // them were not late before.
   bool expect_answers(Psn end, Picos now);
-  // The answer shall be asked for once more; requests for [first, first + count) have left.
+  // The answer is to be asked for once more; requests for [first, first + count) have left.
   void ask(Psn psn, Picos now) {
     SentPacket& slot = slot_of(psn);
     if (slot.has(sent_flag::asked)) slot.set(sent_flag::again);
@@ -141,7 +142,7 @@ class SentWindow {
     for (std::uint32_t i = 0; i < count; ++i) slot_of(first + i).sent_at = now;
   }
 
-  // For tests: whether the counts are what the slots say.
+  // For tests: whether the counts agree with the slots.
   bool adds_up() const;
 
  private:

@@ -115,7 +115,7 @@ TEST_CASE("dpdk port: a full transmit ring leaves the packets with the caller, u
   CHECK(a.counters().tx_packets == 63);
   CHECK(a.tx_ready_at(3) <= kNow + picos_from_micros(2));
   CHECK(a.packets().in_use() == 37);
-  // Some place is made; the rest goes on where it stopped.
+  // Some place is made; the rest continues where it stopped.
   for (unsigned i = 0; i < 40; ++i) {
     Packet* const packet = RingPair::receive(*pair.ports[1]);
     REQUIRE(packet != nullptr);

@@ -1,6 +1,6 @@
 // The memory of a rank that runs a plan: a range for every arrival, and the bytes that it sends.
-// All ranks send out of the same pattern, each message from a place that follows from its number,
-// so a receiver knows what must arrive.
+// All ranks send from the same pattern, each message from a place that follows from its number, so
+// a receiver knows what must arrive.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class PlanMemory {
   // `memory` has bytes_of(part), all 0. Both must outlive this.
   PlanMemory(const PlanPart& part, std::byte* memory);
 
-  // Where the bytes of a message are that is sent.
+  // The position of the bytes of a sent message.
   std::uint64_t source(std::uint32_t message) const;
   WrongBytes check(const PlanArrival& arrival) const;
 

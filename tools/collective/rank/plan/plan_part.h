@@ -1,5 +1,5 @@
 // The part of a job's plan that one rank runs: what it sends and computes, and what it receives.
-// The parent cuts it out of the whole and sends it in lines, for it may be large.
+// The parent extracts it from the whole plan and sends it in lines, because it may be large.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@ namespace paceline::rank {
 
 namespace {
 
-// What has landed is acknowledged before the receiver has taken note: it has requests for twice
-// what can be under way.
+// A message that has landed is acknowledged before the receiver has noticed it, so the receiver has
+// requests for twice the messages in flight.
 constexpr std::uint32_t kReceivesOfOne = 2;
 
 struct Use {

@@ -1,4 +1,4 @@
-// By which connections the messages of a plan go. Both ends give a connection the same number.
+// Which connections the messages of a plan use. Both ends give a connection the same number.
 #pragma once
 
 #include <cstdint>

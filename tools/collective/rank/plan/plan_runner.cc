@@ -117,7 +117,7 @@ void PlanRunner::complete(Picos now, std::uint32_t send) {
   release(now, part_.sends[send].id);
 }
 
-// Message `id` has arrived or is complete: those that waited for it alone begin.
+// Message `id` has arrived or is complete: messages that waited only for it begin.
 void PlanRunner::release(Picos now, std::uint32_t id) {
   auto at = std::lower_bound(waiters_.begin(), waiters_.end(), std::pair{id, 0U});
   for (; at != waiters_.end() && at->first == id; ++at) {

@@ -1,6 +1,6 @@
-// Runs a rank's part of a plan over a link, in real time: begins what is due, and takes what has
-// happened. A message begins when its start time has come, and `gap` after the last of what it
-// waits for: arrivals here, and own messages and times of computing that are complete.
+// Runs a rank's part of a plan over a link, in real time: begins what is due, and handles events. A
+// message begins when its start time has come, and `gap` after the last of its dependencies:
+// arrivals here, and own messages and computations that are complete.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace paceline::rank {
 
-// What became of a message of the rank, or a time of computing. Times count from the beginning.
+// The result of a message or computation of the rank. Times count from the beginning.
 struct PlanRecord {
   Picos ready{-1};
   Picos completed{-1};                   // last acknowledgement, or the end of computing
@@ -35,7 +35,7 @@ struct PlanTotals {
   WrongBytes first_wrong;                        // of it
 };
 
-// What a rank cannot go on without: an arrival, or the acknowledgement of what it sent.
+// What a rank waits for to continue: an arrival, or the acknowledgement of a sent message.
 struct PlanWait {
   std::uint32_t message = 0;
   bool arrival = false;
@@ -43,7 +43,7 @@ struct PlanWait {
 
 class PlanRunner {
  public:
-  // All must outlive this.
+  // All arguments must outlive this.
   PlanRunner(const PlanPart& part, std::uint32_t rank, const PlanMemory& memory, RankLink& link);
 
   void begin_due(Picos now);
@@ -63,7 +63,7 @@ class PlanRunner {
   // Messages that go the same way, in order.
   struct Lane {
     std::uint32_t peer = 0;
-    std::uint32_t most = 0;                // under way on a connection
+    std::uint32_t most = 0;                // in flight on a connection
     std::vector<std::uint64_t> channels;   // connections
     std::vector<std::uint32_t> under_way;  // by connection
     std::deque<std::uint32_t> waiting;     // indices into sends

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// All have heard of the beginning by then.
+// By then all ranks have been told of the beginning.
 constexpr std::chrono::milliseconds kBeginAfter{5};
 constexpr std::chrono::milliseconds kTellEvery{250};
 constexpr std::size_t kRecordsOfLine = 2048;

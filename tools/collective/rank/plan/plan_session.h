@@ -1,5 +1,5 @@
 // A rank's part of a plan from its arrival to its report: runs it by the clock, and tells the
-// parent how it goes. Messages beside those of meeting.h:
+// parent its progress. Messages in addition to those of meeting.h:
 //
 //   parent   {"sends": [...], "arrivals": [...], "last": {...}}, the lines of plan_part.h
 //   rank     {"finished": N, "later": whether something will happen by time alone; and if nothing
@@ -26,7 +26,7 @@ class PlanSession {
 
   // All ranks of the plan are ready. Throws RankError.
   void run();
-  // What it came to.
+  // Reports the results.
   void report(const PlanPart& part);
 
  private:

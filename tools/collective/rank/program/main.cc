@@ -66,7 +66,7 @@ SizeResult run_size(const RankCommand& command, const SizePlan& plan, const InPl
     }
     const std::chrono::duration<double, std::micro> took = Clock::now() - begin;
     if (i > 0) result.mean_us += took.count() / options.iterations;
-    // Ranks share processors: one that compares its data would slow down those still under way.
+    // Ranks share processors: a rank that compares its data would slow down those still running.
     meeting.wait_for_all();
     add_wrong(data.check(i), result.data);
   }
@@ -90,7 +90,7 @@ void run_all(const RankCommand& command, Meeting& meeting) {
     result.size = i;
     meeting.report(result);
   }
-  meeting.wait_for_all();  // nobody takes down what another still waits for
+  meeting.wait_for_all();  // no rank ends what another still waits for
 }
 
 void run_plan(std::uint32_t rank, Meeting& meeting) {
@@ -108,7 +108,7 @@ void run_plan(std::uint32_t rank, Meeting& meeting) {
 
 int run_rank(const RankCommand& command) {
   const RankOptions& options = command.options;
-  // The parent of a plan sees whether any rank goes on; one alone cannot tell.
+  // The parent of a plan sees whether any rank makes progress; a single rank cannot tell.
   const double patience = options.plan ? std::numeric_limits<double>::infinity() : options.patience;
   std::optional<Meeting> meeting;
   try {

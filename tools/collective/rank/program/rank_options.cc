@@ -38,7 +38,7 @@ void add_options(CLI::App& app, RankOptions& options) {
   app.add_option("--chunk-bytes", options.chunk_bytes, "the largest message (default: 1 MiB)")
       ->type_name("B")
       ->check(CLI::Range(std::uint64_t{4}, std::uint64_t{1} << 30));
-  app.add_option("--window", options.window, "parts under way at once (default: 8)")
+  app.add_option("--window", options.window, "parts in flight at once (default: 8)")
       ->type_name("W")
       ->check(CLI::Range(1U, kMostWindow));
   app.add_option("--meet", options.meet, "socket of the parent")->type_name("PATH")->required();

@@ -25,7 +25,7 @@ struct RankOptions {
   bool plan = false;  // of a job, which the parent sends: all but rank, ranks and meet is unused
 };
 
-// What the command line asks for; an exit status where there is nothing to do, with errors printed.
+// What the command line asks for; an exit status if there is nothing to do, with errors printed.
 struct RankCommand {
   RankOptions options;
   workload::Schedule schedule;

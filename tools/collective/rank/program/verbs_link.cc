@@ -54,7 +54,7 @@ VerbsLink::VerbsLink(std::uint64_t staging_bytes, const std::vector<PeerTraffic>
   make_queues(traffic);
 }
 
-// The process ends with it, and whatever was not made then goes too.
+// The process ends with it, and so do objects that were not made by then.
 VerbsLink::~VerbsLink() {
   for (const Connection& connection : connections_) {
     if (connection.queue_pair != nullptr) ibv_destroy_qp(connection.queue_pair);

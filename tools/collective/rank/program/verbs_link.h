@@ -26,7 +26,7 @@ class VerbsLink final : public RankLink {
   std::vector<LinkAddress> addresses() const;  // LinkAddress::rank: the peer that it is for
   void connect(const std::vector<LinkAddress>& peers);
 
-  // wait() gives up when nothing has happened for so long though it has no `until`, or when this
+  // wait() without `until` gives up when nothing has happened for this long, or when this
   // descriptor can be read.
   void give_up(double seconds, int descriptor);
 

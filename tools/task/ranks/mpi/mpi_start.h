@@ -1,5 +1,6 @@
-// Was this process started by an MPI, and which: its place among the ranks, and a few bytes from
-// rank 0 to all of them. After end() MPI has no part in what the processes do, until they leave.
+// Whether an MPI started this process, and which; the process's place among the ranks; and a few
+// bytes from rank 0 to all of them. After end(), MPI has no part in what the processes do, until
+// they leave.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,9 @@
 
 namespace paceline::tools {
 
-// "openmpi", "mpich", or "": no MPI has started this process. By what mpirun, mpiexec and srun put
-// into the environment. PACELINE_MPI overrules it: one of these names, or "off". Throws
-// std::runtime_error for another value.
+// "openmpi", "mpich", or "" if no MPI has started this process. Determined from what mpirun,
+// mpiexec and srun put into the environment. PACELINE_MPI overrides it: one of these names, or
+// "off". Throws std::runtime_error for another value.
 std::string mpi_of_environment();
 
 class MpiStart {
@@ -25,13 +26,13 @@ class MpiStart {
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(place_.ranks); }
   std::uint32_t ranks_here() const { return static_cast<std::uint32_t>(place_.ranks_here); }
 
-  // All ranks call it; those but rank 0 get the text that rank 0 gave. At most `most` bytes.
+  // All ranks call it; all but rank 0 get the text that rank 0 gave. At most `most` bytes.
   std::string share(std::string text, std::size_t most);
   // Returns when all ranks have called it.
   void end();
-  // The last thing that a process does, where all ranks live to see it: returns when all have
-  // called it. Does nothing where this MPI does not want it. With `seconds` > 0 the process ends by
-  // SIGALRM if that takes longer.
+  // The last thing that a process does, if all ranks live to see it: returns when all have called
+  // it. Does nothing if this MPI does not need it. With `seconds` > 0 the process ends by SIGALRM
+  // if that takes longer.
   bool leaves() const { return place_.leaves != 0; }
   void leave(unsigned seconds);
 

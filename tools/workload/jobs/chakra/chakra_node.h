@@ -1,4 +1,5 @@
-// A node of a Chakra execution trace as it is in the file: what a job is made of, the rest skipped.
+// A node of a Chakra execution trace as it is in the file: only what a job needs, the rest is
+// skipped.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ struct ChakraNode {
   bool some_dimensions = false;      // involved_dim has a false
 };
 
-// False, with the error, where the bytes are no such message.
+// False, with the error, if the bytes are not such a message.
 bool read_chakra_node(const ProtobufField& message, ChakraNode& node, ProtobufError& error);
 
 }  // namespace paceline::workload

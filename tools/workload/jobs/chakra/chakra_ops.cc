@@ -12,7 +12,7 @@ namespace paceline::workload {
 
 namespace {
 
-// What comm_type says of a collective node.
+// Values of comm_type in a collective node.
 enum ChakraCollective : std::int64_t {
   kChakraAllReduce = 0,
   kChakraReduce = 1,

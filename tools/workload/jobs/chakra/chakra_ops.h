@@ -15,7 +15,7 @@
 
 namespace paceline::workload {
 
-// Nodes of each kind that the user should know of.
+// Nodes of each kind that the user should know about.
 struct ChakraRemarks {
   std::uint64_t launches = 0;  // collective nodes without comm_type
   std::uint64_t barriers = 0;

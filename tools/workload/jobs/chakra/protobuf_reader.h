@@ -1,5 +1,5 @@
 // Fields of a message in the wire format of Protocol Buffers, one after the other. Reads nothing
-// beyond its bytes; what is wrong is said with the byte of the file.
+// beyond its bytes; errors are reported with the byte of the file.
 #pragma once
 
 #include <cstddef>

@@ -67,7 +67,7 @@ class ProgramParser {
   }
 
  private:
-  // False: what follows cannot be read.
+  // False: the rest cannot be read.
   bool read(std::size_t level) {
     switch (level) {
       case 0:

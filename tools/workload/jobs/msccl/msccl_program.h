@@ -1,4 +1,4 @@
-// What an MSCCL file says, checked by itself: numbers, counts, bounds of buffers and names of
+// The content of an MSCCL file, checked by itself: numbers, counts, bounds of buffers and names of
 // steps.
 #pragma once
 
@@ -26,7 +26,7 @@ struct MscclPlace {
   std::uint32_t chunk = 0;
 };
 
-// What the type of a step says that it does, in this order.
+// What a step does, by its type, in this order.
 struct MscclAction {
   std::string_view name;
   bool receives = false;
@@ -71,7 +71,7 @@ struct MscclProgram {
   std::vector<MscclGpu> gpus;
 };
 
-// Adds what is wrong to errors.
+// Adds errors to `errors`.
 MscclProgram parse_msccl_program(std::string_view text, const std::string& source,
                                  TableErrors& errors);
 

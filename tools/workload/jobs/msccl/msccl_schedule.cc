@@ -51,7 +51,7 @@ class ScheduleMaker {
   }
 
  private:
-  // What steps have left behind.
+  // The results of steps.
   struct Done {
     TransferList ends;       // all of them at an end: so is the step, but for what it sends
     std::uint32_t sent = 0;  // of a send: the transfer to its receiver
@@ -90,7 +90,7 @@ class ScheduleMaker {
     return out;
   }
 
-  // Where what has come is in the end. `ends`: what the step waits for, then what it ends with.
+  // Where received data is in the end. `ends`: what the step waits for, then what it ends with.
   Range receive(const OrderedStep& at, TransferList& ends) {
     const MscclAction& action = *at.step->action;
     const Done& sent = done_[at.partner];

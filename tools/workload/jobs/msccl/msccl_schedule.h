@@ -9,8 +9,8 @@
 
 namespace paceline::workload {
 
-// Adds what is wrong to errors: sends and receives that do not match, steps that wait for
-// themselves, places that hold nothing.
+// Adds errors to `errors`: sends and receives that do not match, steps that wait for themselves,
+// places that hold nothing.
 Schedule make_msccl_schedule(const MscclProgram& program, const std::string& source,
                              TableErrors& errors);
 

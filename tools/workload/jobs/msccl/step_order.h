@@ -31,7 +31,7 @@ struct OrderedStep {
 // In an order in which each step comes behind all that it waits for.
 class StepOrder {
  public:
-  // Adds what is wrong to errors.
+  // Adds errors to `errors`.
   StepOrder(const MscclProgram& program, const std::string& source, TableErrors& errors);
 
   const std::vector<std::uint32_t>& order() const { return order_; }

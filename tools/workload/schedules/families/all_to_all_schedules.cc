@@ -81,8 +81,8 @@ struct BruckSlot {
   }
 };
 
-// A place of scratch for every hop of every slot that is not its last: a rank that is ahead must
-// not write over what is still to be sent.
+// A place of scratch for every hop of every slot except its last: a rank that is ahead must not
+// overwrite what is still to be sent.
 std::vector<std::uint32_t> bruck_first_places(std::uint32_t n) {
   std::vector<std::uint32_t> first(n + 1, 0);
   for (std::uint32_t slot = 1; slot < n; ++slot)
@@ -102,7 +102,7 @@ Piece bruck_piece(std::uint32_t n, std::uint32_t r, std::uint32_t slot, std::uin
     piece.source = first_place + hops - 1;
     piece.source_buffer = ScheduleBuffer::scratch;
   }
-  if (slot >= 2 * bit) {  // goes on from there
+  if (slot >= 2 * bit) {  // continues from there
     piece.target = first_place + hops;
     piece.target_buffer = ScheduleBuffer::scratch;
   }
@@ -163,8 +163,8 @@ Schedule bruck_all_to_all_schedule(const GroupShape& group, const ScheduleOption
   return builder.finish();
 }
 
-// What is for another server goes first to the GPU of the own server that is on the receiver's
-// rail. Along the rail each source's block is a message of its own: one for all of a server's
+// Blocks for another server go first to the GPU of the own server that is on the receiver's rail.
+// Along the rail each source's block is a message of its own: one message for all of a server's
 // sources would wait for the last of them.
 Schedule pxn_all_to_all_schedule(const GroupShape& group, const ScheduleOptions&) {
   const std::uint32_t n = group.ranks;

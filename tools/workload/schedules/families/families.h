@@ -1,4 +1,4 @@
-// The generators behind make_schedule, which has checked what they are given.
+// The generators behind make_schedule, which has checked their arguments.
 #pragma once
 
 #include "tools/workload/schedules/schedule.h"

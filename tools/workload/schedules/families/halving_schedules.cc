@@ -64,7 +64,7 @@ void add_doubling(ScheduleBuilder& builder, const FoldedGroup& group, bool far) 
   }
 }
 
-// The contributions of the folded ranks to those who take part.
+// The folded ranks send their contributions to those that take part.
 void add_fold(ScheduleBuilder& builder, const FoldedGroup& group) {
   for (std::uint32_t even = 0; even < 2 * group.folded; even += 2) {
     builder.begin(even, even + 1, true);
@@ -135,8 +135,8 @@ Schedule halving_doubling_far_schedule(const GroupShape& group, const ScheduleOp
   return halving_doubling_schedule(group.ranks, true);
 }
 
-// A partner that is ahead must not add to what is still to be sent to it: what arrives in step k
-// goes to place k of scratch, and the own sum is added to it there.
+// A partner that is ahead must not add to what is still to be sent to it: data that arrives in step
+// k goes to place k of scratch, and the own sum is added to it there.
 Schedule recursive_doubling_schedule(const GroupShape& group, const ScheduleOptions&) {
   const FoldedGroup folded(group.ranks);
   ScheduleBuilder builder(CollectiveOp::all_reduce, group.ranks, 1, folded.steps);

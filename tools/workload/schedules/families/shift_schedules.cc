@@ -16,8 +16,8 @@ struct ShiftStep {
   std::vector<std::uint32_t> slots;
 };
 
-// The all-gather of these steps, or the reduce-scatter that has them backwards, with every arrow
-// turned round. A rank's step waits for what it receives in the step before.
+// The all-gather of these steps, or the reduce-scatter: the same steps backwards, with every arrow
+// reversed. A rank's step waits for what it receives in the step before.
 Schedule run_shift_steps(CollectiveOp op, std::uint32_t n, std::vector<ShiftStep> steps) {
   const bool gather = op == CollectiveOp::all_gather;
   if (!gather) std::reverse(steps.begin(), steps.end());
