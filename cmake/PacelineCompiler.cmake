@@ -71,9 +71,10 @@ if(PACELINE_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "PACELINE_FUZZ needs Clang (libFuzzer); this is ${CMAKE_CXX_COMPILER_ID}")
 endif()
 
-# lld links a test executable in a tenth of the time; Clang's own is of the version that fits.
+# lld links in a tenth to a quarter of the time of GNU's linker, which links what is shipped and measured.
+# Clang's is of the version that fits.
 find_program(PACELINE_LLD ld.lld)
-if(PACELINE_LLD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+if(PACELINE_LLD AND (CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR CMAKE_BUILD_TYPE STREQUAL "Debug"))
   add_link_options(-fuse-ld=lld)
 endif()
 

@@ -153,7 +153,7 @@ function(paceline_catch_executable target)
   paceline_precompiled_catch(${target})
   _paceline_as_one(${target} 12)
   target_precompile_headers(${target} REUSE_FROM paceline_catch_header)
-  # A quarter of the time of GNU's linker. Not for what is shipped or measured.
+  # Not for what is shipped or measured.
   if(PACELINE_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_link_options(${target} PRIVATE -fuse-ld=lld)
   endif()

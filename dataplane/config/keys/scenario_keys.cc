@@ -11,7 +11,7 @@ namespace {
 
 using namespace key_unit;
 
-constexpr auto kKinds =
+constexpr auto kWorkloadKinds =
     std::to_array<std::string_view>({"incast", "all_to_all", "open_loop", "ring_all_reduce",
                                      "permutation", "flows", "htsim", "job"});
 constexpr auto kCdfs = std::to_array<std::string_view>({"websearch", "fb_hadoop", "file"});
@@ -48,7 +48,7 @@ constexpr auto kWorkloadKeys = std::to_array<KeySpec>({
     {.path = "workload.kind",
      .form = Form::choice,
      .field = PACELINE_FIELD(workload.kind),
-     .choices = kKinds,
+     .choices = kWorkloadKinds,
      .meaning = "Implied by `flows_file`, `matrix_file` and `job.file`."},
     {.path = "workload.fan_in",
      .field = PACELINE_FIELD(workload.fan_in),
@@ -221,7 +221,7 @@ std::span<const KeySpec> scenario_keys() {
   return keys;
 }
 std::span<const std::string_view> cc_keys() { return kCcKeys; }
-std::span<const std::string_view> workload_kinds() { return kKinds; }
+std::span<const std::string_view> workload_kinds() { return kWorkloadKinds; }
 
 std::span<const KeySpec> experiment_keys() { return kExperimentKeys; }
 

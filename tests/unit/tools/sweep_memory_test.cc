@@ -95,7 +95,8 @@ void gather_records(int side) {
   CHECK(most < kFixed + kMostBytesEach * static_cast<double>(tasks.size()));
 }
 
-TEST_CASE("records: those of a sweep are gathered in little memory", "[records][peak-memory]") {
+TEST_CASE("records: those of a sweep are gathered in little memory",
+          "[records][peak-memory][slow]") {
   gather_records(120);
 }
 
