@@ -16,6 +16,7 @@
 #include "cc/grants/grant_channel.h"
 #include "cc/params.h"
 #include "cc/rate/dcqcn.h"
+#include "cc/rate/switch_notified.h"
 #include "cc/rate/timely.h"
 #include "cc/registry.h"
 #include "cc/window/dctcp.h"
