@@ -14,6 +14,8 @@ import time
 SKIPPED = 77  # SKIP_RETURN_CODE of these tests
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PATIENCE = float(os.environ.get("PACELINE_TEST_PATIENCE", "1"))  # times every limit
+# Ordinary users have daemons such as tgtd not on their path.
+os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
 
 
 def say(text):
