@@ -1,6 +1,6 @@
 // The tuner at work on the service: takes windows from the sampler, carries out orders over the
-// control socket, and keeps state in the store. control/tuner/online makes the decisions; this
-// class knows what is really in force and tells it.
+// control socket, and keeps state in the store (tuner_records.h). control/tuner/online makes the
+// decisions; this class knows what is really in force and tells it.
 //
 // A candidate is put in force as a trial (arm 1). The service ends the trial by itself when the
 // daemon is silent for `hold`, and its guard ends it within 300 ms. Ending the trial restores the
@@ -29,7 +29,10 @@
 #include "control/daemon/service_link/control_client.h"
 #include "control/daemon/store/store.h"
 #include "control/daemon/telemetry/sampler.h"
+#include "control/daemon/tuner/last_order.h"
 #include "control/daemon/tuner/tuner_orders.h"
+#include "control/daemon/tuner/tuner_records.h"
+#include "control/daemon/tuner/tuner_trial.h"
 #include "control/daemon/tuner/tuner_windows.h"
 #include "control/tuner/online/tuner.h"
 
@@ -67,7 +70,7 @@ class LiveTuner {
   // The experiment that runs or waits to; empty: none. While there is one the tuner stands by, and
   // it may begin once holds() is false.
   std::function<std::string()> experiment;
-  bool holds() const { return !trial_.empty() || working_; }
+  bool holds() const { return trial_.runs() || working_; }
   // It talks to the service.
   bool busy() const { return working_; }
 
@@ -76,13 +79,11 @@ class LiveTuner {
   Reply journal(std::int64_t after, std::size_t most);
 
  private:
-  enum class Outcome : std::uint8_t { done, refused, waits, unanswered };
   tuner::online::Surroundings surroundings();
   std::string guard_words() const;
   void make(const ParamSet& set);
   void restore(const cc::AlgorithmInfo& info);
   void take(std::optional<tuner::online::Order> order);
-  void write(Json entry, std::string_view event);
   void save();
   bool as_expected() const;
   void apply_mode(tuner::online::Mode mode);
@@ -90,10 +91,9 @@ class LiveTuner {
   boost::asio::awaitable<void> work();
   boost::asio::awaitable<void> look();
   boost::asio::awaitable<bool> leave_trials();
-  boost::asio::awaitable<Outcome> carry_out(tuner::online::Order order, std::string* why);
-  boost::asio::awaitable<Outcome> try_candidate(tuner::online::Order order, std::string* why);
-  boost::asio::awaitable<Outcome> settle_on(tuner::online::Order order, std::string* why);
-  boost::asio::awaitable<void> renew();
+  boost::asio::awaitable<Carried> carry_out(tuner::online::Order order, std::string* why);
+  boost::asio::awaitable<Carried> try_candidate(tuner::online::Order order, std::string* why);
+  boost::asio::awaitable<Carried> settle_on(tuner::online::Order order, std::string* why);
   void found(const TunedNics& now);
   void expect(const std::vector<NicParams>& nics);
 
@@ -101,8 +101,6 @@ class LiveTuner {
   ControlClient& service_;
   Parameters& parameters_;
   const Sampler& sampler_;
-  Store& store_;
-  EventHub& hub_;
   const Clock& clock_;
   boost::asio::steady_timer patience_;
   LiveTunerSettings settings_;
@@ -112,27 +110,19 @@ class LiveTuner {
   std::unique_ptr<tuner::online::PresetLibrary> presets_;  // outlives tuner_
   std::unique_ptr<tuner::online::Tuner> tuner_;
   TunerWindows windows_;
+  TunerRecords records_;
+  LastOrder order_;
+  TunerTrial trial_;  // ours that is in force
 
-  std::optional<tuner::online::Order> order_;  // the last one
-  std::uint64_t done_ = 0;                     // number of the order that is in force
-  std::uint64_t shown_ = 0;                    // the same, as the last sample of every NIC shows it
-  std::vector<double> settled_;                // values of arm 0; empty: not known
+  std::vector<double> settled_;                       // values of arm 0; empty: not known
   std::map<std::string, std::uint64_t> generations_;  // by NIC, with what is in force
-  std::string trial_;                                 // ours that is in force
-  std::uint32_t epoch_ = 0;
   std::string trouble_;   // the NICs cannot be tuned as one, or the algorithm is unknown
-  bool others_ = false;   // another client's trial runs
   bool ready_ = false;    // what is in force is known
   bool working_ = false;  // work() runs
-  bool pending_ = false;  // order_ still has to be carried out
   bool look_due_ = false;
   bool renew_due_ = false;
-  bool dirty_ = false;  // there is something to save
   bool stopped_ = false;
   std::int64_t looked_ns_ = 0;  // Unix time
-  std::int64_t renewed_ns_ = 0;
-  Json advised_;          // the last entry of the journal that says what would be done
-  std::string workload_;  // in words
 };
 
 // GET and PUT /v1/tuner, GET /v1/tuner/journal.
