@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command.h"
 
 #include "control/daemon/api/client/client.h"
 
@@ -14,7 +14,7 @@ struct DaemonOptions {
   std::string socket;  // of the API; empty: the usual one
   bool json = false;
 
-  void add_to(CLI::App& command);
+  void add_to(const config::Command& command);
 };
 
 // $PACELINED_SOCKET, or pacelined.sock in the runtime folder.
