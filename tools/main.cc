@@ -4,7 +4,6 @@
 #include <string>
 
 #include <fmt/format.h>
-#include "dataplane/config/command.h"
 
 #include "dataplane/base/build_version.h"
 #include "dataplane/base/text/printable.h"
@@ -14,7 +13,7 @@
 
 int main(int argc, char** argv) {
   namespace tools = paceline::tools;
-  const config::Command app{
+  const paceline::config::Command app{
       "Paceline: RDMA congestion control in virtual time, on a loopback testbed and on a NIC"};
   app.version(std::string("paceline ") + paceline::build_version());
   app.require_subcommand();

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "dataplane/config/command.h"
 
 #include "control/daemon/api/openapi.h"
 #include "control/daemon/daemon.h"
@@ -180,7 +179,8 @@ int serve(const std::string& file, DaemonConfig config) {
 
 int main(int argc, char** argv) {
   paceline::attach::log_printable_text();
-  const config::Command app{"The host daemon of Paceline: telemetry, live parameters, experiments"};
+  const paceline::config::Command app{
+      "The host daemon of Paceline: telemetry, live parameters, experiments"};
   app.version(std::string("pacelined ") + paceline::build_version());
   std::string file = "/etc/paceline/pacelined.toml";
   bool check = false;

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::config {
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "dataplane/config/command.h"
 
 #include "dataplane/attach/printable_log.h"
 #include "dataplane/attach/runtime_folder.h"
@@ -134,7 +133,7 @@ int serve(const std::string& file, std::string socket, std::string control,
 
 int main(int argc, char** argv) {
   paceline::attach::log_printable_text();
-  const config::Command app{
+  const paceline::config::Command app{
       "The service that owns NIC instances: programs reach them through libibverbs"};
   app.version(std::string("paceline-dataplane ") + paceline::build_version());
   std::string testbed;

@@ -457,6 +457,14 @@ FORBIDDEN = (
         "instead": "only dataplane/port/dpdk may include rte_*",
     },
     {
+        "what": "CLI11's header, which costs each unit that includes it seconds",
+        "pattern": r"#\s*include\s*<CLI/",
+        "where": ("",),
+        "allowed": ("dataplane/config/command/command.cc", "dataplane/config/option.cc", "dataplane/config/command_line.cc",
+                    "tools/completion/candidates.cc", "tests/unit/tools/"),
+        "instead": "use dataplane/config/command/command.h",
+    },
+    {
         "what": "a clock read",
         "pattern": r"\b(?:steady_clock|system_clock|high_resolution_clock|file_clock|utc_clock)\s*::\s*now\b"
                    r"|\bclock_gettime\s*\(|\bgettimeofday\s*\(|\b_*rdtscp?\s*\(|\brte_rdtsc\w*\s*\("

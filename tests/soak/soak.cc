@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 #include <vector>
-#include "dataplane/config/command.h"
+#include "dataplane/config/command_line.h"
 
 #include "tests/soak/world.h"
 
@@ -197,11 +197,7 @@ int run(int argc, char** argv) {
   app.flag("--frames", options.frames, "the same, and all frames");
   app.option("--compare", options.compare, "run what this file has hashes of, and compare");
   app.option("--write-hashes", options.write_hashes, "write that file anew");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto ended = config::read_command_line(app, argc, argv, "soak")) return *ended;
   try {
     if (!options.compare.empty()) return compare_hashes(options);
     if (!options.write_hashes.empty()) return write_hashes(options) ? 0 : 1;

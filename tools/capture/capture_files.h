@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/virtual/virtual_world.h"

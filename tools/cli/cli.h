@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 

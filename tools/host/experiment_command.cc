@@ -280,8 +280,8 @@ int report_experiment(const ExperimentOptions& options) {
   return write_page(options.html, page.text);
 }
 
-const config::Command& add_experiment_part(const config::Command& command, const char* name,
-                                           const char* help, const std::function<void()>& run) {
+config::Command add_experiment_part(const config::Command& command, const char* name,
+                                    const char* help, const std::function<void()>& run) {
   const config::Command sub = command.subcommand(name, help);
   sub.callback(run);
   return sub;

@@ -1,7 +1,7 @@
 // `paceline experiment`, for main().
 #pragma once
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 

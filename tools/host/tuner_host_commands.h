@@ -1,7 +1,7 @@
 // `paceline tuner status|mode|journal`: the tuner of a running host, through pacelined.
 #pragma once
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 #include "dataplane/config/toml/diagnostics.h"
 

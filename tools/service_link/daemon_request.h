@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 #include "control/daemon/api/client/client.h"
 

@@ -206,7 +206,7 @@ void add_testbed_command(const config::Command& app, int& exit_code) {
       add("status", "Show NICs, programs, queues, marks and drops", status);
   look.flag("--json", options->json, "print the whole status as JSON");
   options->fault.add_to(
-      *add("fault", "Disturb ports, links, switches and clocks, and restore them", fault));
+      add("fault", "Disturb ports, links, switches and clocks, and restore them", fault));
   add("remove", "Take NICs away from their programs, as if pulled out of the machine", remove)
       .option("NIC", options->removed, "NICs, such as h1; they come back only with a new testbed")
       .required();

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
-#include "dataplane/config/command.h"
+#include "dataplane/config/command_line.h"
 
 #include "tests/support/api_load.h"
 #include "tests/unit/daemon_api/served.h"
@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   paceline::test::LoadPlan plan;
   double seconds = 60;
   paceline::test::OtherServer other;
-  const config::Command app("Requests at a steady rate to a daemon's API");
+  const paceline::config::Command app("Requests at a steady rate to a daemon's API");
   app.option("--socket", plan.socket, "of the daemon; a server of its own where not given");
   app.option("--target", plan.targets, "path and query of a GET; several are asked in turn");
   app.option("--clients", plan.clients).shows_default().within(1, 256);
@@ -217,7 +217,8 @@ int main(int argc, char** argv) {
   app.option("--pid", other.pid, "of the daemon: its processor time is reported");
   app.flag("--events", other.events, "one more client listens to /v1/events of the daemon");
   app.flag("--json", other.json, "of the daemon: print figures and all times as JSON");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto ended = paceline::config::read_command_line(app, argc, argv, "api_load"))
+    return *ended;
   plan.length = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
   return plan.socket.empty() ? paceline::test::load_own(plan)
                              : paceline::test::load_other(plan, other);

@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
-#include "dataplane/config/command.h"
+#include "dataplane/config/command_line.h"
 
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
@@ -306,7 +306,7 @@ int main(int count, char** arguments) {
   app.option("--catch-up", options.catch_up_us, "microseconds that a late pacer may make up for");
   app.option("--rate", options.load.rate_mbps, "Mb/s of each queue pair; 0: the link's")
       .not_negative();
-  app.option("--mtu", options.mtu).one_of({256, 512, 1024, 2048, 4096});
+  app.option("--mtu", options.mtu).one_of({"256", "512", "1024", "2048", "4096"});
   app.option("--packets", options.packets, "of the port's memory");
   app.option("--memory", options.memory_mb, "MB of ordinary memory for DPDK");
   app.option("--gbps", options.gbps, "the rate that engines pace to");
@@ -316,7 +316,8 @@ int main(int count, char** arguments) {
   app.option("--fifo", options.fifo, "its real-time priority; 0: none").within(0, 90);
   app.flag("--huge", options.huge, "hugepages");
   app.option("--copy", options.copy, "1: payloads are copied into packets, whatever the device");
-  CLI11_PARSE(app, count, arguments);
+  if (const auto ended = paceline::config::read_command_line(app, count, arguments, "port_load"))
+    return *ended;
   options.load.load = options.mode == "send"   ? bench::Load::send
                       : options.mode == "echo" ? bench::Load::echo
                                                : bench::Load::write;

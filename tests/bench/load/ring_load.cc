@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
-#include "dataplane/config/command.h"
+#include "dataplane/config/command_line.h"
 
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
@@ -127,7 +127,8 @@ int main(int count, char** arguments) {
   app.option("--cpus", options.cpus, "processors of the two polling threads");
   app.option("--fifo", options.fifo, "their real-time priority; 0: none").within(0, 90);
   app.flag("--copy", options.copy, "payloads are copied into packets");
-  CLI11_PARSE(app, count, arguments);
+  if (const auto ended = paceline::config::read_command_line(app, count, arguments, "ring_load"))
+    return *ended;
   options.load.duration = picos_from_micros(static_cast<std::int64_t>(options.seconds * 1e6));
   options.load.warm_up = picos_from_micros(static_cast<std::int64_t>(options.warm_up * 1e6));
   try {

@@ -1,7 +1,7 @@
 // `paceline collective tune` and `paceline collective explain`.
 #pragma once
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 

@@ -1,7 +1,7 @@
 // `paceline job run`.
 #pragma once
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 #include "tools/task/kept_tasks.h"
 #include "tools/task/run/workers.h"

@@ -212,20 +212,24 @@ void add_mesh_command(const config::Command& app, int& exit_code) {
                      "Probe between all NICs of running testbeds, or of "
                      "a fleet: delays, losses and clocks of each "
                      "pair");
-  const config::Option name = command
-      .option("--name", options->names,
-              "a testbed, as given to `paceline testbed up` (repeatable; default: where "
-              "PACELINE_SOCKET points, "
-              "else default)")
-      .one_by_one();
-  const config::Option socket = command.option("--socket", options->sockets, "a service by its socket (repeatable)").one_by_one();
-  const config::Option fleet = command
-      .option("--fleet", options->fleet,
-              "the hosts of this file instead, by their pacelined (paceline diagnose --help); "
-              "its tokens must have the right to write")
-      .type("FILE.toml")
-      .excludes(name)
-      .excludes(socket);
+  const config::Option name =
+      command
+          .option("--name", options->names,
+                  "a testbed, as given to `paceline testbed up` (repeatable; default: where "
+                  "PACELINE_SOCKET points, "
+                  "else default)")
+          .one_by_one();
+  const config::Option socket =
+      command.option("--socket", options->sockets, "a service by its socket (repeatable)")
+          .one_by_one();
+  const config::Option fleet =
+      command
+          .option("--fleet", options->fleet,
+                  "the hosts of this file instead, by their pacelined (paceline diagnose --help); "
+                  "its tokens must have the right to write")
+          .type("FILE.toml")
+          .excludes(name)
+          .excludes(socket);
   command.option("--seconds", options->seconds, "how long").within(0.1, 3600.0).shows_default();
   command.option("--rate", options->rate, "the most probes per second for each pair")
       .within(0.01, 1e5)

@@ -1,7 +1,7 @@
 // `paceline mesh`: probes between all NICs of running testbeds, or of a fleet.
 #pragma once
 
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 

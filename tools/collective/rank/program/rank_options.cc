@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include "dataplane/config/command.h"
 
 #include "dataplane/config/command_line.h"
 #include "tools/collective/rank/part_runner.h"

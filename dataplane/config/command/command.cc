@@ -1,4 +1,4 @@
-#include "dataplane/config/command.h"
+#include "dataplane/config/command/command.h"
 
 #include <utility>
 
@@ -34,6 +34,10 @@ Option Command::option(std::string_view names, std::string& value, std::string_v
   return declare(names, value, help);
 }
 
+Option Command::option(std::string_view names, bool& value, std::string_view help) const {
+  return declare(names, value, help);
+}
+
 Option Command::option(std::string_view names, double& value, std::string_view help) const {
   return declare(names, value, help);
 }
@@ -43,10 +47,6 @@ Option Command::option(std::string_view names, int& value, std::string_view help
 }
 
 Option Command::option(std::string_view names, std::int64_t& value, std::string_view help) const {
-  return declare(names, value, help);
-}
-
-Option Command::option(std::string_view names, std::uint16_t& value, std::string_view help) const {
   return declare(names, value, help);
 }
 
@@ -74,6 +74,16 @@ Option Command::option(std::string_view names, std::optional<std::uint64_t>& val
 }
 
 Option Command::option(std::string_view names, std::vector<std::string>& value,
+                       std::string_view help) const {
+  return declare(names, value, help);
+}
+
+Option Command::option(std::string_view names, std::vector<std::uint64_t>& value,
+                       std::string_view help) const {
+  return declare(names, value, help);
+}
+
+Option Command::option(std::string_view names, std::array<int, 2>& value,
                        std::string_view help) const {
   return declare(names, value, help);
 }

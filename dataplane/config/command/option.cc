@@ -1,4 +1,4 @@
-#include "dataplane/config/option.h"
+#include "dataplane/config/command/option.h"
 
 #include <utility>
 

@@ -3,6 +3,7 @@
 // mean the same command. The handle of a program, and its copies, own the commands below.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataplane/config/option.h"
+#include "dataplane/config/command/option.h"
 
 namespace CLI {
 class App;
@@ -31,10 +32,10 @@ class Command {
 
   // Variables must live as long as the command.
   Option option(std::string_view names, std::string& value, std::string_view help = {}) const;
+  Option option(std::string_view names, bool& value, std::string_view help = {}) const;
   Option option(std::string_view names, double& value, std::string_view help = {}) const;
   Option option(std::string_view names, int& value, std::string_view help = {}) const;
   Option option(std::string_view names, std::int64_t& value, std::string_view help = {}) const;
-  Option option(std::string_view names, std::uint16_t& value, std::string_view help = {}) const;
   Option option(std::string_view names, std::uint32_t& value, std::string_view help = {}) const;
   Option option(std::string_view names, std::uint64_t& value, std::string_view help = {}) const;
   Option option(std::string_view names, std::optional<double>& value,
@@ -44,6 +45,10 @@ class Command {
   Option option(std::string_view names, std::optional<std::uint64_t>& value,
                 std::string_view help = {}) const;
   Option option(std::string_view names, std::vector<std::string>& value,
+                std::string_view help = {}) const;
+  Option option(std::string_view names, std::vector<std::uint64_t>& value,
+                std::string_view help = {}) const;
+  Option option(std::string_view names, std::array<int, 2>& value,
                 std::string_view help = {}) const;
   Option flag(std::string_view names, bool& value, std::string_view help = {}) const;
 
