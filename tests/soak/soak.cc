@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 #include <vector>
-#include "dataplane/config/command_line.h"
 
+#include "dataplane/config/command_line.h"
 #include "tests/soak/world.h"
 
 namespace paceline::soak {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "dataplane/config/command/command.h"
-
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "dataplane/port/capture/link_capture.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "dataplane/config/command/command.h"
-
 #include "tools/diagnose/watch_testbed.h"
 
 namespace paceline::tools {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "dataplane/config/command/command.h"
-
 #include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tools {

@@ -4,9 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "dataplane/config/command/command.h"
-
 #include "control/daemon/api/client/client.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 

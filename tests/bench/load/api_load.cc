@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
-#include "dataplane/config/command_line.h"
 
+#include "dataplane/config/command_line.h"
 #include "tests/support/api_load.h"
 #include "tests/unit/daemon_api/served.h"
 

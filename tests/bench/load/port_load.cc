@@ -16,8 +16,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
-#include "dataplane/config/command_line.h"
 
+#include "dataplane/config/command_line.h"
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/departures.h"

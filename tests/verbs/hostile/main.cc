@@ -16,8 +16,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include "dataplane/config/command_line.h"
 
+#include "dataplane/config/command_line.h"
 #include "dataplane/service/limits/service_limits.h"
 #include "tests/verbs/hostile/campaigns.h"
 #include "tests/verbs/hostile/service_process.h"

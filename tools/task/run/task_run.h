@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "dataplane/config/command/command.h"
-
 #include "tools/task/kept_tasks.h"
 #include "tools/task/run/workers.h"
 
