@@ -462,7 +462,8 @@ FORBIDDEN = (
         "pattern": r"#\s*include\s*<CLI/",
         "where": ("",),
         "allowed": ("dataplane/config/command/", "dataplane/config/command_line.cc",
-                    "tools/completion/candidates.cc", "tests/unit/tools/"),
+                    "tools/completion/candidates.cc", "tests/unit/config/command_test.cc",
+                    "tests/unit/tools/"),
         "instead": "use dataplane/config/command/command.h",
     },
     {
