@@ -194,9 +194,12 @@ class Walk {
                          type.substr(0, type.find(':')));
     }
     std::string fault = value_fault(*found, arguments_[at_++]);
-    // A list option takes the values that follow, too, unless extra arguments are switched off.
-    while (fault.empty() && found->get_allow_extra_args() && found->get_items_expected_max() > 1 &&
-           value_follows()) {
+    // A list option takes the values that follow, too, unless extra arguments are switched off; a
+    // pair takes two.
+    const bool list = found->get_allow_extra_args() && found->get_items_expected_max() > 1;
+    for (int taken = 1;
+         fault.empty() && (list || taken < found->get_items_expected_min()) && value_follows();
+         ++taken) {
       fault = value_fault(*found, arguments_[at_++]);
     }
     return fault;
