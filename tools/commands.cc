@@ -6,7 +6,7 @@
 
 namespace paceline::tools {
 
-void add_commands(CLI::App& app, int& exit_code) {
+void add_commands(const config::Command& app, int& exit_code) {
   add_ab_command(app, exit_code);
   add_report_command(app, exit_code);
   add_league_command(app, exit_code);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
 // Every command of `paceline`. A callback stores its exit code in `exit_code`.
-void add_commands(CLI::App& app, int& exit_code);
+void add_commands(const config::Command& app, int& exit_code);
 
 }  // namespace paceline::tools

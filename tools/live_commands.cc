@@ -7,7 +7,7 @@
 
 namespace paceline::tools {
 
-void add_live_commands(CLI::App& app, int& exit_code) {
+void add_live_commands(const config::Command& app, int& exit_code) {
   add_tuner_command(app, exit_code);
   add_capture_command(app, exit_code);
   add_replay_command(app, exit_code);

@@ -8,12 +8,13 @@
 
 namespace paceline::tools {
 
-void add_live_commands(CLI::App& app, int& exit_code) {
+void add_live_commands(const config::Command& app, int& exit_code) {
   for (const char* name : {"tuner", "capture", "replay", "join", "exec", "ci", "testbed", "mesh",
                            "top", "params", "explain", "guard", "experiment"}) {
-    CLI::App* command = app.add_subcommand(name, "not built: tools/quickstart --all builds it");
-    command->prefix_command();
-    command->callback([name, &exit_code] {
+    const config::Command command =
+        app.subcommand(name, "not built: tools/quickstart --all builds it");
+    command.prefix_command();
+    command.callback([name, &exit_code] {
       exit_code = report_errors({fmt::format(
           "{}: not built: this is the emulator alone; tools/quickstart --all builds every command",
           name)});

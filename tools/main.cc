@@ -4,7 +4,6 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "dataplane/base/build_version.h"
 #include "dataplane/base/text/printable.h"
@@ -14,10 +13,10 @@
 
 int main(int argc, char** argv) {
   namespace tools = paceline::tools;
-  CLI::App app{
+  const paceline::config::Command app{
       "Paceline: RDMA congestion control in virtual time, on a loopback testbed and on a NIC"};
-  app.set_version_flag("--version", std::string("paceline ") + paceline::build_version());
-  app.require_subcommand(1);
+  app.version(std::string("paceline ") + paceline::build_version());
+  app.require_subcommand();
   app.footer(
       "Start here:  paceline ab configs/experiments/first.toml\n"
       "Each command explains itself: paceline COMMAND --help");

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "control/daemon/api/openapi.h"
 #include "control/daemon/daemon.h"
@@ -180,16 +179,17 @@ int serve(const std::string& file, DaemonConfig config) {
 
 int main(int argc, char** argv) {
   paceline::attach::log_printable_text();
-  CLI::App app{"The host daemon of Paceline: telemetry, live parameters, experiments"};
-  app.set_version_flag("--version", std::string("pacelined ") + paceline::build_version());
+  const paceline::config::Command app{
+      "The host daemon of Paceline: telemetry, live parameters, experiments"};
+  app.version(std::string("pacelined ") + paceline::build_version());
   std::string file = "/etc/paceline/pacelined.toml";
   bool check = false;
   bool openapi = false;
   bool foreground = false;
-  app.add_option("--config", file, "configuration file")->capture_default_str();
-  app.add_flag("--check", check, "read the configuration file, tell every error, and end");
-  app.add_flag("--print-openapi", openapi, "print the description of the API, and end");
-  app.add_flag("--foreground", foreground, "stay in the foreground: it always does");
+  app.option("--config", file, "configuration file").shows_default();
+  app.flag("--check", check, "read the configuration file, tell every error, and end");
+  app.flag("--print-openapi", openapi, "print the description of the API, and end");
+  app.flag("--foreground", foreground, "stay in the foreground: it always does");
   if (const auto ended = paceline::config::read_command_line(app, argc, argv, "pacelined"))
     return *ended;
   if (openapi) return print_openapi();

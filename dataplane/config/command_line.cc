@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include "cc/nearest_name.h"
 #include "dataplane/base/text/printable.h"
@@ -193,9 +194,12 @@ class Walk {
                          type.substr(0, type.find(':')));
     }
     std::string fault = value_fault(*found, arguments_[at_++]);
-    // A list option takes the values that follow, too, unless extra arguments are switched off.
-    while (fault.empty() && found->get_allow_extra_args() && found->get_items_expected_max() > 1 &&
-           value_follows()) {
+    // A list option takes the values that follow, too, unless extra arguments are switched off; a
+    // pair takes two.
+    const bool list = found->get_allow_extra_args() && found->get_items_expected_max() > 1;
+    for (int taken = 1;
+         fault.empty() && (list || taken < found->get_items_expected_min()) && value_follows();
+         ++taken) {
       fault = value_fault(*found, arguments_[at_++]);
     }
     return fault;
@@ -258,24 +262,24 @@ std::string words_for(const CLI::ParseError& error) {
 
 }  // namespace
 
-CommandLineFault find_fault(CLI::App& app, std::span<char* const> arguments,
+CommandLineFault find_fault(const Command& command, std::span<char* const> arguments,
                             std::string_view program) {
-  return Walk(app, arguments, program).run();
+  return Walk(command.app(), arguments, program).run();
 }
 
-std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
+std::optional<int> read_command_line(const Command& command, int argc, char** argv,
                                      std::string_view program) {
-  const auto refuse = [program](const std::string& error, const std::string& command) {
-    fmt::print(stderr, "{}: error: {}\nSee {} --help\n", program, printable_lines(error), command);
+  const auto refuse = [program](const std::string& error, const std::string& whose) {
+    fmt::print(stderr, "{}: error: {}\nSee {} --help\n", program, printable_lines(error), whose);
     return kBadCommandLine;
   };
-  const CommandLineFault fault =
-      find_fault(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0), program);
+  const CommandLineFault fault = find_fault(
+      command, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0), program);
   if (!fault.error.empty()) return refuse(fault.error, fault.command);
   try {
-    app.parse(argc, argv);
+    command.app().parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return command.app().exit(error);  // --help, --version
     return refuse(words_for(error), fault.command);
   }
   return std::nullopt;

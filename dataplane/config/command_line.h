@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::config {
 
@@ -21,13 +21,13 @@ struct CommandLineFault {
 
 // Unknown commands and options, values that are missing, empty, no numbers where numbers are
 // expected, or outside of what an option's checks allow. Runs no callback.
-CommandLineFault find_fault(CLI::App& app, std::span<char* const> arguments,
+CommandLineFault find_fault(const Command& command, std::span<char* const> arguments,
                             std::string_view program);
 
 // Reads the arguments and runs the callbacks of commands; throws what these throw. Returns nothing
 // if the program should continue, else the exit status: 0 after --help or --version,
 // kBadCommandLine after a message on stderr.
-std::optional<int> read_command_line(CLI::App& app, int argc, char** argv,
+std::optional<int> read_command_line(const Command& command, int argc, char** argv,
                                      std::string_view program);
 
 }  // namespace paceline::config

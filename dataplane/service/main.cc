@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "dataplane/attach/printable_log.h"
 #include "dataplane/attach/runtime_folder.h"
@@ -134,22 +133,23 @@ int serve(const std::string& file, std::string socket, std::string control,
 
 int main(int argc, char** argv) {
   paceline::attach::log_printable_text();
-  CLI::App app{"The service that owns NIC instances: programs reach them through libibverbs"};
-  app.set_version_flag("--version", std::string("paceline-dataplane ") + paceline::build_version());
+  const paceline::config::Command app{
+      "The service that owns NIC instances: programs reach them through libibverbs"};
+  app.version(std::string("paceline-dataplane ") + paceline::build_version());
   std::string testbed;
   std::string socket;
   std::string control;
   bool foreground = false;
   std::vector<std::string> overrides;
-  app.add_option("--testbed", testbed, "testbed file: the NIC instances")->required();
-  app.add_option("--socket", socket,
-                 "where programs attach; a name that begins with '@' is abstract. Else as the "
-                 "testbed file says, or paceline.sock in the folder of `paceline testbed`");
-  app.add_option("--control", control,
-                 "where the daemon and tools control the service; else control.sock beside the "
-                 "socket of programs");
-  app.add_option("--set", overrides, "KEY=VALUE overrides the file; may be repeated");
-  app.add_flag("--foreground", foreground, "stay in the foreground and log to the terminal");
+  app.option("--testbed", testbed, "testbed file: the NIC instances").required();
+  app.option("--socket", socket,
+             "where programs attach; a name that begins with '@' is abstract. Else as the "
+             "testbed file says, or paceline.sock in the folder of `paceline testbed`");
+  app.option("--control", control,
+             "where the daemon and tools control the service; else control.sock beside the "
+             "socket of programs");
+  app.option("--set", overrides, "KEY=VALUE overrides the file; may be repeated");
+  app.flag("--foreground", foreground, "stay in the foreground and log to the terminal");
   if (const auto ended = paceline::config::read_command_line(app, argc, argv, "paceline-dataplane"))
     return *ended;
   if (!foreground && ::daemon(1, 1) != 0) return complain("cannot go to the background");

@@ -78,7 +78,8 @@ MAY_INCLUDE = {
         "dataplane/base/*", "dataplane/wire/bytes", "dataplane/wire/headers", "dataplane/wire/packet",
     ),
     "dataplane/config/toml": ("cc/nearest_name", "dataplane/base/*"),
-    "dataplane/config": ("cc/*", "dataplane/base/*", "dataplane/config/toml"),
+    "dataplane/config/command": (),
+    "dataplane/config": ("cc/*", "dataplane/base/*", "dataplane/config/command", "dataplane/config/toml"),
     "dataplane/config/keys": ("cc/*", "dataplane/base/*", "dataplane/config", "dataplane/config/toml"),
     "dataplane/config/scenario": (
         "cc/*", "dataplane/base/*", "dataplane/config", "dataplane/config/toml", "dataplane/config/keys",
@@ -455,6 +456,15 @@ FORBIDDEN = (
         "where": ("",),
         "allowed": ("dataplane/port/dpdk/",),
         "instead": "only dataplane/port/dpdk may include rte_*",
+    },
+    {
+        "what": "CLI11's header, which costs each unit that includes it seconds",
+        "pattern": r"#\s*include\s*<CLI/",
+        "where": ("",),
+        "allowed": ("dataplane/config/command/", "dataplane/config/command_line.cc",
+                    "tools/completion/candidates.cc", "tests/unit/config/command_test.cc",
+                    "tests/unit/tools/"),
+        "instead": "use dataplane/config/command/command.h",
     },
     {
         "what": "a clock read",

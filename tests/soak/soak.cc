@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "dataplane/config/command_line.h"
 #include "tests/soak/world.h"
 
 namespace paceline::soak {
@@ -172,38 +172,32 @@ void print_hashes(const Options& options) {
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app{
+  const config::Command app{
       "Every verb and size over bad cables, in virtual time: every byte right, exactly once, in "
       "order."};
-  app.add_option("--seed", options.seed, "first seed")->capture_default_str();
-  app.add_option("--seeds", options.seeds, "number of runs, with consecutive seeds")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--packets", options.packets, "packets of each run, of both directions together")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->capture_default_str();
+  app.option("--seed", options.seed, "first seed").shows_default();
+  app.option("--seeds", options.seeds, "number of runs, with consecutive seeds")
+      .within(1, 1'000'000)
+      .shows_default();
+  app.option("--packets", options.packets, "packets of each run, of both directions together")
+      .within(std::uint64_t{1}, std::uint64_t{1} << 40)
+      .shows_default();
   for (auto& [name, value, text] :
        {std::tuple<const char*, double*, const char*>{"--loss", &options.loss, "lost"},
         {"--reorder", &options.reorder, "overtaken by 1 to 8 others"},
         {"--duplicate", &options.duplicate, "repeated"},
         {"--corrupt", &options.corrupt, "damaged, by one bit"}}) {
-    app.add_option(name, *value, fmt::format("probability that a packet is {}", text))
-        ->check(CLI::Range(0.0, 0.5))
-        ->capture_default_str();
+    app.option(name, *value, fmt::format("probability that a packet is {}", text))
+        .within(0.0, 0.5)
+        .shows_default();
   }
-  app.add_option("--mode", options.mode, "recovery from loss")
-      ->check(CLI::IsMember(mode_names()))
-      ->capture_default_str();
-  app.add_flag("!--no-progress", options.progress, "print nothing but results");
-  app.add_flag("--hash", options.hash, "print a hash of all frames of each seed, and its trail");
-  app.add_flag("--frames", options.frames, "the same, and all frames");
-  app.add_option("--compare", options.compare, "run what this file has hashes of, and compare");
-  app.add_option("--write-hashes", options.write_hashes, "write that file anew");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  app.option("--mode", options.mode, "recovery from loss").one_of(mode_names()).shows_default();
+  app.flag("!--no-progress", options.progress, "print nothing but results");
+  app.flag("--hash", options.hash, "print a hash of all frames of each seed, and its trail");
+  app.flag("--frames", options.frames, "the same, and all frames");
+  app.option("--compare", options.compare, "run what this file has hashes of, and compare");
+  app.option("--write-hashes", options.write_hashes, "write that file anew");
+  if (const auto ended = config::read_command_line(app, argc, argv, "soak")) return *ended;
   try {
     if (!options.compare.empty()) return compare_hashes(options);
     if (!options.write_hashes.empty()) return write_hashes(options) ? 0 : 1;

@@ -172,43 +172,38 @@ int run(const CaptureOptions& options) {
 
 }  // namespace
 
-void add_capture_command(CLI::App& app, int& exit_code) {
+void add_capture_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<CaptureOptions>();
-  CLI::App* command =
-      app.add_subcommand("capture", "write the frames of a NIC or a port into a pcapng file");
-  command->add_option("-w,-o,--out", options->file, "the file")
-      ->type_name("FILE.pcapng")
-      ->required();
+  const config::Command command =
+      app.subcommand("capture", "write the frames of a NIC or a port into a pcapng file");
+  command.option("-w,-o,--out", options->file, "the file").type("FILE.pcapng").required();
   take_shipped_files(
-      *command
-           ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
-           ->type_name("FILE.toml"));
-  command->add_option("--port", options->port, "the name of the port in it")->type_name("NAME");
+      command.option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+          .type("FILE.toml"));
+  command.option("--port", options->port, "the name of the port in it").type("NAME");
   command
-      ->add_option("--nic", options->nic,
-                   "instead of --testbed and --port: this NIC of a running service")
-      ->type_name("NIC");
-  command->add_option("--name", options->name, "name of the testbed, if there are several")
-      ->capture_default_str();
-  command->add_option("--socket", options->socket,
-                      "socket of the service, instead of the one that follows from the name");
-  command->add_option("--duration", options->duration, "stop after this time")->type_name("TIME");
-  command->add_option("--packets", options->packets, "stop after so many frames")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--limit", options->limit, "the the most bytes of the file (default: 256MB)")
-      ->type_name("SIZE");
+      .option("--nic", options->nic,
+              "instead of --testbed and --port: this NIC of a running service")
+      .type("NIC");
+  command.option("--name", options->name, "name of the testbed, if there are several")
+      .shows_default();
+  command.option("--socket", options->socket,
+                 "socket of the service, instead of the one that follows from the name");
+  command.option("--duration", options->duration, "stop after this time").type("TIME");
+  command.option("--packets", options->packets, "stop after so many frames").type("N").positive();
+  command.option("--limit", options->limit, "the the most bytes of the file (default: 256MB)")
+      .type("SIZE");
   command
-      ->add_option("--snap", options->snap,
-                   "with --nic: keep so many bytes of each frame (default: all)")
-      ->type_name("N")
-      ->check(CLI::Range(kLeastCaptureSnap, kMostCaptureSnap));
+      .option("--snap", options->snap,
+              "with --nic: keep so many bytes of each frame (default: all)")
+      .type("N")
+      .within(kLeastCaptureSnap, kMostCaptureSnap);
   command
-      ->add_option("--ring", options->ring,
-                   "with --nic: buffer for frames on their way to the file (default: 32MiB)")
-      ->type_name("SIZE");
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--ring", options->ring,
+              "with --nic: buffer for frames on their way to the file (default: 32MiB)")
+      .type("SIZE");
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "With --nic it captures a NIC of a running service in both directions; frames dropped at "
       "the\n"
       "NIC have the reason in a comment. Programs run on: the capture delays and drops nothing.\n"
@@ -226,7 +221,7 @@ void add_capture_command(CLI::App& app, int& exit_code) {
       "      tshark -r in.pcapng -Y infiniband\n"
       "Exit status: 0 good (also after Ctrl-C), 1 there is no service, it has ended, or writing\n"
       "failed, 2 bad input.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

@@ -71,25 +71,25 @@ std::string WholeFile::finish() {
   return {};
 }
 
-void LinkCaptureOptions::add_to(CLI::App& command) {
-  CLI::Option* capture =
+void LinkCaptureOptions::add_to(const config::Command& command) {
+  const config::Option capture =
       command
-          .add_option("--capture", paths,
-                      "write what crosses a link, both ways, with real payload and ICRC; the "
-                      "file's name is the link's: host0, leaf0-spine1, ... (repeatable)")
-          ->type_name("LINK.pcapng")
-          ->allow_extra_args(false);
+          .option("--capture", paths,
+                  "write what crosses a link, both ways, with real payload and ICRC; the "
+                  "file's name is the link's: host0, leaf0-spine1, ... (repeatable)")
+          .type("LINK.pcapng")
+          .one_by_one();
   command
-      .add_option("--capture-limit", limit,
-                  "stop writing a capture before it exceeds this size (default: 256MB)")
-      ->type_name("SIZE")
-      ->needs(capture);
+      .option("--capture-limit", limit,
+              "stop writing a capture before it exceeds this size (default: 256MB)")
+      .type("SIZE")
+      .needs(capture);
   command
-      .add_option("--capture-packets", packets,
-                  "stop writing a capture after this many packets (default: no limit)")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber)
-      ->needs(capture);
+      .option("--capture-packets", packets,
+              "stop writing a capture after this many packets (default: no limit)")
+      .type("N")
+      .positive()
+      .needs(capture);
 }
 
 CaptureFiles::~CaptureFiles() { discard(); }

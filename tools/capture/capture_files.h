@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "dataplane/config/command/command.h"
 #include "dataplane/config/scenario.h"
 #include "dataplane/driver/virtual/virtual_world.h"
 #include "dataplane/port/capture/link_capture.h"
@@ -47,7 +46,7 @@ struct LinkCaptureOptions {
   std::string limit;
   std::uint64_t packets = 0;
 
-  void add_to(CLI::App& command);
+  void add_to(const config::Command& command);
 };
 
 class CaptureFiles {

@@ -223,44 +223,39 @@ int run(const CiOptions& options) {
 
 }  // namespace
 
-void add_ci_command(CLI::App& app, int& exit_code) {
+void add_ci_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<CiOptions>();
-  CLI::App* command = app.add_subcommand(
-      "ci", "run a command over a testbed of its own, for continuous integration");
-  command->add_option("--testbed", options->testbed, "testbed file")
-      ->type_name("FILE.toml")
-      ->capture_default_str();
+  const config::Command command =
+      app.subcommand("ci", "run a command over a testbed of its own, for continuous integration");
+  command.option("--testbed", options->testbed, "testbed file").type("FILE.toml").shows_default();
+  command.option("--hosts", options->hosts, "emulated hosts: h0, h1, ... (default: the file's)")
+      .type("N")
+      .within(1, 256);
+  command.option("--set", options->sets, "override a key: --set cc.algorithm=cadence (repeatable)")
+      .type("KEY=VALUE")
+      .one_by_one();
+  command.option("--nic", options->nic, "the only NIC that the command sees (default: all)")
+      .type("NAME");
+  command.option("--timeout", options->timeout, "end the command after this time: 600s")
+      .type("TIME");
   command
-      ->add_option("--hosts", options->hosts, "emulated hosts: h0, h1, ... (default: the file's)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256));
+      .option("--keep", options->keep,
+              "after a failure keep log, status and captures in a new folder in this one "
+              "($TMPDIR, else /tmp)")
+      .type("DIR");
   command
-      ->add_option("--set", options->sets,
-                   "override a key: --set cc.algorithm=cadence (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--nic", options->nic, "the only NIC that the command sees (default: all)")
-      ->type_name("NAME");
-  command->add_option("--timeout", options->timeout, "end the command after this time: 600s")
-      ->type_name("TIME");
-  command
-      ->add_option("--keep", options->keep,
-                   "after a failure keep log, status and captures in a new folder in this one "
-                   "($TMPDIR, else /tmp)")
-      ->type_name("DIR");
-  command
-      ->add_option("--capture", options->captures,
-                   "capture this NIC, or `all`: 128 bytes of each frame, 64 MB (repeatable)")
-      ->type_name("NIC")
-      ->allow_extra_args(false);
-  command->add_flag("--drop-in", options->drop_in,
-                    "for programs that dlopen() libibverbs.so.1, as NCCL does");
-  command->add_flag("--no-files", options->no_files,
-                    "do not show /dev/infiniband and /sys/class/infiniband");
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->add_option("COMMAND", options->command, "the command and its arguments, after --");
-  command->positionals_at_end();
-  command->footer(
+      .option("--capture", options->captures,
+              "capture this NIC, or `all`: 128 bytes of each frame, 64 MB (repeatable)")
+      .type("NIC")
+      .one_by_one();
+  command.flag("--drop-in", options->drop_in,
+               "for programs that dlopen() libibverbs.so.1, as NCCL does");
+  command.flag("--no-files", options->no_files,
+               "do not show /dev/infiniband and /sys/class/infiniband");
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.option("COMMAND", options->command, "the command and its arguments, after --");
+  command.positionals_at_end();
+  command.footer(
       "Starts emulated hosts, runs the command and the programs that it starts with the verbs\n"
       "library in place, and ends all of them. Needs no root. Several may run at a time. In the\n"
       "command, PACELINE_NIC=h1 or `paceline exec --nic h1` chooses a NIC, and\n"
@@ -272,7 +267,7 @@ void add_ci_command(CLI::App& app, int& exit_code) {
       "    --keep failures -- make check\n"
       "Exit status: the command's; 2 bad input, 124 timed out, 125 the testbed did not start or\n"
       "ended, 126 and 127 the command cannot be run, 130 interrupted (Ctrl-C, SIGTERM).");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

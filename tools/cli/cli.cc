@@ -43,21 +43,20 @@ std::string shipped_file(const std::string& path) {
   return fs::exists(installed, error) ? fs::canonical(installed, error).string() : path;
 }
 
-void take_shipped_files(CLI::Option& option) { option.transform(shipped_file); }
+void take_shipped_files(const config::Option& option) { option.transform(shipped_file); }
 
-void InputOptions::add_to(CLI::App& command, const std::string& file_help, bool file_required) {
-  CLI::Option* option = command.add_option("FILE", file, file_help);
-  if (file_required) option->required();
-  take_shipped_files(*option);
-  command.add_option("--set", sets, "override a key: --set fabric.ecn.kmin=200kB (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command.add_option("--seed", seed, "seed of everything random (default: the file's, or 1)")
-      ->type_name("N");
-  command.add_option("--topology", topology, "topology in the HPCC simulator's text format")
-      ->type_name("FILE");
-  command.add_option("--flows", flows, "flow list in the HPCC simulator's text format")
-      ->type_name("FILE");
+void InputOptions::add_to(const config::Command& command, const std::string& file_help,
+                          bool file_required) {
+  const config::Option option = command.option("FILE", file, file_help);
+  if (file_required) option.required();
+  take_shipped_files(option);
+  command.option("--set", sets, "override a key: --set fabric.ecn.kmin=200kB (repeatable)")
+      .type("KEY=VALUE")
+      .one_by_one();
+  command.option("--seed", seed, "seed of everything random (default: the file's, or 1)").type("N");
+  command.option("--topology", topology, "topology in the HPCC simulator's text format")
+      .type("FILE");
+  command.option("--flows", flows, "flow list in the HPCC simulator's text format").type("FILE");
 }
 
 std::vector<std::string> InputOptions::overrides() const {

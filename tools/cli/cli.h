@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
@@ -19,35 +19,35 @@ inline constexpr int kExitUnknown = 3;  // nothing can be said
 inline constexpr int kExitInterrupted = 130;
 
 // Each registers itself with the application; its callback stores the exit code in `exit_code`.
-void add_emulate_command(CLI::App& app, int& exit_code);
-void add_topology_command(CLI::App& app, int& exit_code);
-void add_collective_command(CLI::App& app, int& exit_code);
-void add_job_command(CLI::App& app, int& exit_code);
-void add_ab_command(CLI::App& app, int& exit_code);
-void add_league_command(CLI::App& app, int& exit_code);
-void add_sweep_command(CLI::App& app, int& exit_code);
-void add_plan_commands(CLI::App& app, int& exit_code);  // and `gather`
-void add_cc_command(CLI::App& app, int& exit_code);
-void add_report_command(CLI::App& app, int& exit_code);
-void add_tune_command(CLI::App& app, int& exit_code);
-void add_tuner_command(CLI::App& app, int& exit_code);
-void add_agree_command(CLI::App& app, int& exit_code);
-void add_capture_command(CLI::App& app, int& exit_code);
-void add_replay_command(CLI::App& app, int& exit_code);
-void add_join_command(CLI::App& app, int& exit_code);
-void add_exec_command(CLI::App& app, int& exit_code);
-void add_ci_command(CLI::App& app, int& exit_code);
-void add_testbed_command(CLI::App& app, int& exit_code);
-void add_top_command(CLI::App& app, int& exit_code);
-void add_params_command(CLI::App& app, int& exit_code);
-void add_explain_command(CLI::App& app, int& exit_code);
-void add_completion_command(CLI::App& app, int& exit_code);
+void add_emulate_command(const config::Command& app, int& exit_code);
+void add_topology_command(const config::Command& app, int& exit_code);
+void add_collective_command(const config::Command& app, int& exit_code);
+void add_job_command(const config::Command& app, int& exit_code);
+void add_ab_command(const config::Command& app, int& exit_code);
+void add_league_command(const config::Command& app, int& exit_code);
+void add_sweep_command(const config::Command& app, int& exit_code);
+void add_plan_commands(const config::Command& app, int& exit_code);  // and `gather`
+void add_cc_command(const config::Command& app, int& exit_code);
+void add_report_command(const config::Command& app, int& exit_code);
+void add_tune_command(const config::Command& app, int& exit_code);
+void add_tuner_command(const config::Command& app, int& exit_code);
+void add_agree_command(const config::Command& app, int& exit_code);
+void add_capture_command(const config::Command& app, int& exit_code);
+void add_replay_command(const config::Command& app, int& exit_code);
+void add_join_command(const config::Command& app, int& exit_code);
+void add_exec_command(const config::Command& app, int& exit_code);
+void add_ci_command(const config::Command& app, int& exit_code);
+void add_testbed_command(const config::Command& app, int& exit_code);
+void add_top_command(const config::Command& app, int& exit_code);
+void add_params_command(const config::Command& app, int& exit_code);
+void add_explain_command(const config::Command& app, int& exit_code);
+void add_completion_command(const config::Command& app, int& exit_code);
 
 // If configs/X does not exist, the X that was installed with the program is used
 // (share/paceline/X), so that examples work in any folder.
 std::string shipped_file(const std::string& path);
 // For an option that takes an input file.
-void take_shipped_files(CLI::Option& option);
+void take_shipped_files(const config::Option& option);
 
 // Options that say where a scenario comes from and how it is changed.
 struct InputOptions {
@@ -57,7 +57,7 @@ struct InputOptions {
   std::string topology;
   std::string flows;
 
-  void add_to(CLI::App& command, const std::string& file_help, bool file_required);
+  void add_to(const config::Command& command, const std::string& file_help, bool file_required);
   // --set, --seed, --topology and --flows as overrides of the reader, later ones last.
   std::vector<std::string> overrides() const;
   // All words as a shell reads them: " first.toml --set repetitions=3".

@@ -201,53 +201,50 @@ void print_schedules() {
   }
 }
 
-void add_testbed_options(CLI::App& command, BenchOptions& options) {
-  CLI::Option* const testbed =
+void add_testbed_options(const config::Command& command, BenchOptions& options) {
+  const config::Option testbed =
       command
-          .add_option("--testbed", options.testbed,
-                      "run between the NICs of a running testbed, over verbs, and compare the data")
-          ->type_name("NAME");
+          .option("--testbed", options.testbed,
+                  "run between the NICs of a running testbed, over verbs, and compare the data")
+          .type("NAME");
+  command.option("--ranks", options.ranks, "with --testbed: use its first N NICs (default: all)")
+      .type("N")
+      .needs(testbed);
   command
-      .add_option("--ranks", options.ranks, "with --testbed: use its first N NICs (default: all)")
-      ->type_name("N")
-      ->needs(testbed);
-  command
-      .add_option("--per-server", options.per_server,
-                  "with --testbed: ranks per server, as schedules see it (default: 1)")
-      ->type_name("G")
-      ->needs(testbed);
+      .option("--per-server", options.per_server,
+              "with --testbed: ranks per server, as schedules see it (default: 1)")
+      .type("G")
+      .needs(testbed);
 }
 
-void add_bench(CLI::App& parent, int& exit_code) {
+void add_bench(const config::Command& parent, int& exit_code) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = parent.add_subcommand(
+  const config::Command command = parent.subcommand(
       "bench",
       "time collectives of several sizes by several schedules, in virtual time or on a testbed");
-  options->input.add_to(*command, "scenario with the fabric; [workload] may be missing", false);
-  command->add_option("--operation", options->operation, "which collective (default: all_reduce)")
-      ->type_name("NAME")
-      ->check(CLI::IsMember(operations()));
+  options->input.add_to(command, "scenario with the fabric; [workload] may be missing", false);
+  command.option("--operation", options->operation, "which collective (default: all_reduce)")
+      .type("NAME")
+      .one_of(operations());
   command
-      ->add_option("--schedules", options->schedules,
-                   "by which schedules, separated by commas: names, and in virtual time files of "
-                   "MSCCL XML (default: all that the number of ranks allows)")
-      ->type_name("NAME,...");
-  command->add_option("--min", options->least, "the smallest buffer of a rank (default: 1 KiB)")
-      ->type_name("BYTES");
-  command->add_option("--max", options->most, "the largest (default: 64 MiB)")->type_name("BYTES");
+      .option("--schedules", options->schedules,
+              "by which schedules, separated by commas: names, and in virtual time files of "
+              "MSCCL XML (default: all that the number of ranks allows)")
+      .type("NAME,...");
+  command.option("--min", options->least, "the smallest buffer of a rank (default: 1 KiB)")
+      .type("BYTES");
+  command.option("--max", options->most, "the largest (default: 64 MiB)").type("BYTES");
+  command.option("--factor", options->factor, "ratio of each size to the one before (default: 4)")
+      .type("N")
+      .within(2U, 1U << 30);
   command
-      ->add_option("--factor", options->factor, "ratio of each size to the one before (default: 4)")
-      ->type_name("N")
-      ->check(CLI::Range(2U, 1U << 30));
-  command
-      ->add_option("--iterations", options->iterations,
-                   "runs of each, after a warm-up run (default: 4)")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 100'000U));
-  add_testbed_options(*command, *options);
-  command->add_option("--out", options->out, "write the table as JSON")->type_name("FILE.json");
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--iterations", options->iterations, "runs of each, after a warm-up run (default: 4)")
+      .type("N")
+      .within(1U, 100'000U);
+  add_testbed_options(command, *options);
+  command.option("--out", options->out, "write the table as JSON").type("FILE.json");
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "Size is the whole buffer of a rank, as nccl-tests counts it; algbw = size / time, and "
       "busbw\n"
       "what a ring would put on each link, comparable to the rate of the NIC.\n"
@@ -258,23 +255,23 @@ void add_bench(CLI::App& parent, int& exit_code) {
       "      --set cc.algorithm=dcqcn\n"
       "  paceline collective bench --testbed default --operation all_gather --max 1MiB\n"
       "Exit status: 0 good, 1 a run failed or data is wrong, 2 bad input, 130 interrupted.");
-  command->callback([options, &exit_code] { exit_code = run_bench_command(*options); });
+  command.callback([options, &exit_code] { exit_code = run_bench_command(*options); });
 }
 
 }  // namespace
 
-void add_collective_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+void add_collective_command(const config::Command& app, int& exit_code) {
+  const config::Command command = app.subcommand(
       "collective", "collectives of a group of ranks: which schedules there are, and how fast");
-  command->require_subcommand(1);
-  command->add_subcommand("list", "print the schedules of every collective, the default one first")
-      ->callback([&exit_code] {
+  command.require_subcommand();
+  command.subcommand("list", "print the schedules of every collective, the default one first")
+      .callback([&exit_code] {
         print_schedules();
         exit_code = kExitGood;
       });
-  add_bench(*command, exit_code);
-  add_collective_tune(*command, exit_code);
-  add_collective_explain(*command, exit_code);
+  add_bench(command, exit_code);
+  add_collective_tune(command, exit_code);
+  add_collective_explain(command, exit_code);
 }
 
 }  // namespace paceline::tools

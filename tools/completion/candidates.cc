@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include <CLI/CLI.hpp>
+
 namespace paceline::tools {
 
 namespace {
@@ -102,10 +104,10 @@ void step_over(const std::string& word, std::size_t place, CommandWalk& walk) {
 
 }  // namespace
 
-Candidates find_candidates(const CLI::App& app, std::span<const std::string> words) {
+Candidates find_candidates(const config::Command& program, std::span<const std::string> words) {
   Candidates out;
   CommandWalk walk;
-  walk.app = &app;
+  walk.app = &program.app();
   for (std::size_t i = 0; i + 1 < words.size() && !walk.program; ++i) step_over(words[i], i, walk);
   if (walk.program) {
     out.program = walk.program;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
@@ -25,6 +25,6 @@ struct Candidates {
 };
 
 // `words`: those after "paceline". The last one is being typed, and may be empty.
-Candidates find_candidates(const CLI::App& app, std::span<const std::string> words);
+Candidates find_candidates(const config::Command& program, std::span<const std::string> words);
 
 }  // namespace paceline::tools

@@ -81,7 +81,7 @@ else
 fi
 )";
 
-int print_words(const CLI::App& app, const std::vector<std::string>& words) {
+int print_words(const config::Command& app, const std::vector<std::string>& words) {
   const Candidates found = find_candidates(app, words);
   if (found.program) {
     fmt::print("program {}\n", *found.program);
@@ -94,26 +94,26 @@ int print_words(const CLI::App& app, const std::vector<std::string>& words) {
 
 }  // namespace
 
-void add_completion_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("completion", "complete this command line in bash or zsh");
-  command->require_subcommand(1);
+void add_completion_command(const config::Command& app, int& exit_code) {
+  const config::Command command =
+      app.subcommand("completion", "complete this command line in bash or zsh");
+  command.require_subcommand();
   const auto add_script = [&](const char* shell, const char* script) {
-    command->add_subcommand(shell, fmt::format("print the script for {}", shell))
-        ->callback([script, &exit_code] {
+    command.subcommand(shell, fmt::format("print the script for {}", shell))
+        .callback([script, &exit_code] {
           fmt::print("{}", script);
           exit_code = kExitGood;
         });
   };
   add_script("bash", kBash);
   add_script("zsh", kZsh);
-  CLI::App* words =
-      command->add_subcommand("words", "print the words that may follow; the scripts call this");
+  const config::Command words =
+      command.subcommand("words", "print the words that may follow; the scripts call this");
   auto typed = std::make_shared<std::vector<std::string>>();
-  words->add_option("WORD", *typed,
-                    "the words after `paceline`, behind --; the last one is completed");
-  words->positionals_at_end();
-  words->callback([typed, &app, &exit_code] { exit_code = print_words(app, *typed); });
-  command->footer(
+  words.option("WORD", *typed, "the words after `paceline`, behind --; the last one is completed");
+  words.positionals_at_end();
+  words.callback([typed, &app, &exit_code] { exit_code = print_words(app, *typed); });
+  command.footer(
       "The Debian package installs both. Without it:\n"
       "  source <(paceline completion bash)                        # in ~/.bashrc\n"
       "  source <(paceline completion zsh)                         # in ~/.zshrc, after compinit");

@@ -145,38 +145,32 @@ void list_faults() {
 
 }  // namespace
 
-void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& watch) {
+void add_diagnose_command(const config::Command& app, int& exit_code, const WatchTestbed& watch) {
   auto options = std::make_shared<DiagnoseOptions>();
-  CLI::App* command = app.add_subcommand(
+  const config::Command command = app.subcommand(
       "diagnose", "name what holds up a scenario, a running testbed or a fleet, and why");
-  options->input.add_to(*command, "scenario (TOML), run in virtual time", false);
+  options->input.add_to(command, "scenario (TOML), run in virtual time", false);
   command
-      ->add_option("--testbed", options->testbed,
-                   "watch this running testbed instead (`default`, unless it was given a --name)")
-      ->type_name("NAME");
-  command->add_option("--socket", options->socket,
-                      "socket of its service, instead of the one that follows from the name");
+      .option("--testbed", options->testbed,
+              "watch this running testbed instead (`default`, unless it was given a --name)")
+      .type("NAME");
+  command.option("--socket", options->socket,
+                 "socket of its service, instead of the one that follows from the name");
   command
-      ->add_option("--fleet", options->fleet,
-                   "watch the hosts of this file instead, by their pacelined")
-      ->type_name("FILE.toml");
-  command->add_option("--for", options->lasts, "how long to watch: 100ms to 3600s")
-      ->capture_default_str();
+      .option("--fleet", options->fleet, "watch the hosts of this file instead, by their pacelined")
+      .type("FILE.toml");
+  command.option("--for", options->lasts, "how long to watch: 100ms to 3600s").shows_default();
   command
-      ->add_option(
-          "--record", options->record,
-          "keep what hosts report of a testbed or a fleet, also if Ctrl-C ends the command")
-      ->type_name("FILE.jsonl");
-  command->add_option("--replay", options->replay, "judge what --record kept")
-      ->type_name("FILE.jsonl");
-  command->add_option("--json", options->json, "write verdicts and evidence")
-      ->type_name("FILE.json");
+      .option("--record", options->record,
+              "keep what hosts report of a testbed or a fleet, also if Ctrl-C ends the command")
+      .type("FILE.jsonl");
+  command.option("--replay", options->replay, "judge what --record kept").type("FILE.jsonl");
+  command.option("--json", options->json, "write verdicts and evidence").type("FILE.json");
   command
-      ->add_option("--html", options->html,
-                   "write a page: verdicts, time series, which pairs are slow")
-      ->type_name("FILE.html");
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--html", options->html, "write a page: verdicts, time series, which pairs are slow")
+      .type("FILE.html");
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "Examples:\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml\n"
       "  paceline diagnose configs/scenarios/slow-nic.toml --seed 7 --json verdicts.json\n"
@@ -197,7 +191,7 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
       "The rules use what hosts measure, not the queues of switches. There may be no verdict.\n"
       "Exit status: 0 with or without a verdict, 1 no service answers, 2 bad input,\n"
       "130 interrupted.");
-  command->callback([options, watch, &exit_code] {
+  command.callback([options, watch, &exit_code] {
     if (const std::string wrong = misfit(*options); !wrong.empty()) {
       exit_code = report_errors({wrong});
     } else {
@@ -206,12 +200,12 @@ void add_diagnose_command(CLI::App& app, int& exit_code, const WatchTestbed& wat
     }
   });
 
-  CLI::App* faults = app.add_subcommand(
+  const config::Command faults = app.subcommand(
       "faults", "what [[fault]] of a scenario and `paceline testbed fault` can inject");
-  faults->require_subcommand(1);
-  CLI::App* list =
-      faults->add_subcommand("list", "list the kinds: targets, severities, where they work");
-  list->callback([&exit_code] {
+  faults.require_subcommand();
+  const config::Command list =
+      faults.subcommand("list", "list the kinds: targets, severities, where they work");
+  list.callback([&exit_code] {
     list_faults();
     exit_code = kExitGood;
   });

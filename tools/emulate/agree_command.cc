@@ -221,29 +221,29 @@ int run(const AgreeOptions& options) {
 
 }  // namespace
 
-void add_agree_command(CLI::App& app, int& exit_code) {
+void add_agree_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<AgreeOptions>();
-  CLI::App* command = app.add_subcommand(
+  const config::Command command = app.subcommand(
       "agree", "run an experiment in virtual time and in real time, and compare the two");
-  options->input.add_to(*command, "experiment (TOML) slow enough for this machine to time", true);
+  options->input.add_to(command, "experiment (TOML) slow enough for this machine to time", true);
   command
-      ->add_option("--window", options->window,
-                   "compare medians over windows of this length (default: 10ms)")
-      ->type_name("TIME");
+      .option("--window", options->window,
+              "compare medians over windows of this length (default: 10ms)")
+      .type("TIME");
   command
-      ->add_option("--warm-up", options->warm_up,
-                   "leave out windows in this time at the start (default: 250ms)")
-      ->type_name("TIME");
+      .option("--warm-up", options->warm_up,
+              "leave out windows in this time at the start (default: 250ms)")
+      .type("TIME");
   command
-      ->add_option("--on-stop", options->on_stop,
-                   "when the host stops this process: run-on (default) or hold the world's clock; "
-                   "see paceline emulate --help")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember({"run-on", "hold"}));
-  command->add_option("--out", options->out, "write everything, every window too, as JSON")
-      ->type_name("FILE.json");
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--on-stop", options->on_stop,
+              "when the host stops this process: run-on (default) or hold the world's clock; "
+              "see paceline emulate --help")
+      .type("WHAT")
+      .one_of({"run-on", "hold"});
+  command.option("--out", options->out, "write everything, every window too, as JSON")
+      .type("FILE.json");
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "Every scenario runs under every arm, once in virtual time and once under this machine's\n"
       "clock: the same file, engines, switches and seed. In both runs the depth of the queues and\n"
       "the rate of every sender are sampled 64 times a window. A window in which the host stopped\n"
@@ -257,7 +257,7 @@ void add_agree_command(CLI::App& app, int& exit_code) {
       "  paceline agree configs/experiments/real-time.toml --on-stop hold --out agree.json\n"
       "Exit status: 0 they agree, 1 they differ or a run failed, 2 bad input, 3 the host stopped\n"
       "the process too often for a verdict, 130 interrupted.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

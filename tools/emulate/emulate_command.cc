@@ -175,55 +175,53 @@ int run(const EmulateOptions& options) {
 
 }  // namespace
 
-void add_emulate_command(CLI::App& app, int& exit_code) {
+void add_emulate_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<EmulateOptions>();
-  CLI::App* command = app.add_subcommand(
+  const config::Command command = app.subcommand(
       "emulate", "run one scenario, in virtual time or real time, and print what happened");
-  options->input.add_to(*command, "scenario (TOML; docs/scenarios.md lists every key)", false);
-  command->add_option("--out", options->out, "write totals and metrics as JSON")
-      ->type_name("FILE.json");
+  options->input.add_to(command, "scenario (TOML; docs/scenarios.md lists every key)", false);
+  command.option("--out", options->out, "write totals and metrics as JSON").type("FILE.json");
   command
-      ->add_option("--flows-out", options->flows_out,
-                   "write one line per message: id,src,dst,bytes,start_ns,fct_ns,ideal_ns")
-      ->type_name("FILE.csv");
+      .option("--flows-out", options->flows_out,
+              "write one line per message: id,src,dst,bytes,start_ns,fct_ns,ideal_ns")
+      .type("FILE.csv");
   command
-      ->add_option("--series-out", options->series_out,
-                   "write queue, rate, pauses, CNPs, marks and losses over time, about 500 lines")
-      ->type_name("FILE.csv");
+      .option("--series-out", options->series_out,
+              "write queue, rate, pauses, CNPs, marks and losses over time, about 500 lines")
+      .type("FILE.csv");
   command
-      ->add_option("--job-out", options->job_out,
-                   "write a timeline of each rank of a job, for Perfetto and chrome://tracing")
-      ->type_name("FILE.json");
-  options->captures.add_to(*command);
+      .option("--job-out", options->job_out,
+              "write a timeline of each rank of a job, for Perfetto and chrome://tracing")
+      .type("FILE.json");
+  options->captures.add_to(command);
   command
-      ->add_option("--threads", options->threads,
-                   "run on N threads (default: 1), with the same results; faster from a few "
-                   "hundred hosts on. A run that needs one thread (--capture, --series-out, "
-                   "max_hops, one switch) says so and uses one")
-      ->type_name("N")
-      ->check(CLI::Range(1U, kMaxThreads));
-  CLI::Option* real_time = command->add_flag(
+      .option("--threads", options->threads,
+              "run on N threads (default: 1), with the same results; faster from a few "
+              "hundred hosts on. A run that needs one thread (--capture, --series-out, "
+              "max_hops, one switch) says so and uses one")
+      .type("N")
+      .within(1U, kMaxThreads);
+  const config::Option real_time = command.flag(
       "--real-time", options->real_time,
       "run under this machine's clock instead of virtual time, on one thread: engines and "
       "applications act when they are polled. Prints how late they were, and whether the results "
       "can be trusted. One core keeps up with a few Gb/s in total, at round trips of about 100 us");
   command
-      ->add_option("--on-stop", options->on_stop,
-                   "when the host stops this process for more than 100 us: run-on, let the world's "
-                   "clock run (default); hold: stop that clock, too")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember({"run-on", "hold"}))
-      ->needs(real_time);
+      .option("--on-stop", options->on_stop,
+              "when the host stops this process for more than 100 us: run-on, let the world's "
+              "clock run (default); hold: stop that clock, too")
+      .type("WHAT")
+      .one_of({"run-on", "hold"})
+      .needs(real_time);
   command
-      ->add_option("--scenario", options->scenario,
-                   "FILE is an experiment: run its scenario of this name, under --arm")
-      ->type_name("NAME");
-  command->add_option("--arm", options->arm, "the arm of the experiment to run --scenario under")
-      ->type_name("NAME");
-  command->add_flag("--check", options->check,
-                    "check the algorithms' invariants at every step (slow)");
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--scenario", options->scenario,
+              "FILE is an experiment: run its scenario of this name, under --arm")
+      .type("NAME");
+  command.option("--arm", options->arm, "the arm of the experiment to run --scenario under")
+      .type("NAME");
+  command.flag("--check", options->check, "check the algorithms' invariants at every step (slow)");
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "Examples:\n"
       "  paceline emulate configs/scenarios/incast-64.toml\n"
       "  paceline emulate configs/scenarios/incast-64.toml --set cc.algorithm=cadence \\\n"
@@ -240,7 +238,7 @@ void add_emulate_command(CLI::App& app, int& exit_code) {
       "and #1, #2 ...\n"
       "for further parallel ones; with a topology file by its node numbers, 12-20.\n"
       "Exit status: 0 good, 1 the run failed or an invariant broke, 2 bad input, 130 interrupted.");
-  command->callback([options, command, &exit_code] {
+  command.callback([options, command, &exit_code] {
     if (options->input.file.empty() && options->input.topology.empty() &&
         options->input.flows.empty() && options->input.sets.empty() && options->scenario.empty() &&
         options->arm.empty()) {

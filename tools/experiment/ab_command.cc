@@ -127,28 +127,25 @@ int run(const AbOptions& options, const Workers& workers) {
 
 }  // namespace
 
-void add_ab_command(CLI::App& app, int& exit_code) {
+void add_ab_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<AbOptions>();
-  CLI::App* command = app.add_subcommand(
+  const config::Command command = app.subcommand(
       "ab", "compare congestion-control arms over scenarios by paired replays in virtual time");
-  options->input.add_to(*command, "experiment (TOML; docs/scenarios.md lists every key)", true);
-  command->add_option("--out", options->out, "raw results as JSON (default: NAME.results.json)")
-      ->type_name("FILE.json");
+  options->input.add_to(command, "experiment (TOML; docs/scenarios.md lists every key)", true);
+  command.option("--out", options->out, "raw results as JSON (default: NAME.results.json)")
+      .type("FILE.json");
   command
-      ->add_option("--report", options->report,
-                   "the page of charts and tables (default: beside the results, NAME.report.html)")
-      ->type_name("FILE.html");
-  command->add_flag("--no-report", options->no_report, "write no page");
-  command->add_flag(
-      "--no-detail", options->no_detail,
-      "record no distributions and time series: a smaller results file, fewer charts");
-  command->add_flag("--all-metrics", options->all_metrics,
-                    "print every metric, not only the headlines");
-  command->add_flag("--markdown", options->markdown, "print Markdown tables");
-  command->add_flag("--check", options->check,
-                    "check the algorithms' invariants at every step (slow)");
-  options->tasks.add_to(*command, "keep finished runs in this file, and reuse runs in it");
-  command->footer(
+      .option("--report", options->report,
+              "the page of charts and tables (default: beside the results, NAME.report.html)")
+      .type("FILE.html");
+  command.flag("--no-report", options->no_report, "write no page");
+  command.flag("--no-detail", options->no_detail,
+               "record no distributions and time series: a smaller results file, fewer charts");
+  command.flag("--all-metrics", options->all_metrics, "print every metric, not only the headlines");
+  command.flag("--markdown", options->markdown, "print Markdown tables");
+  command.flag("--check", options->check, "check the algorithms' invariants at every step (slow)");
+  options->tasks.add_to(command, "keep finished runs in this file, and reuse runs in it");
+  command.footer(
       "Every repetition replays the same arrivals under every arm, so differences are paired; the\n"
       "statistics are over repetitions, never over flows (docs/experiments.md). mpirun -n 64 "
       "paceline\n"
@@ -159,7 +156,7 @@ void add_ab_command(CLI::App& app, int& exit_code) {
       "  paceline ab my.toml --set fabric.rate=400Gb/s --set arm.cadence.params.eta=1.0\n"
       "Exit status: 0 good, 1 a run failed or an invariant broke, 2 bad input, 130 interrupted\n"
       "(finished repetitions are kept and analysed).");
-  command->callback([options, &exit_code] {
+  command.callback([options, &exit_code] {
     TaskOptions& tasks = options->tasks;
     exit_code = run_on_ranks(tasks.jobs, tasks.quiet,
                              [&](const Workers& workers) { return run(*options, workers); });

@@ -154,43 +154,41 @@ int run(const LeagueOptions& options, const Workers& workers) {
 
 }  // namespace
 
-void add_league_command(CLI::App& app, int& exit_code) {
+void add_league_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<LeagueOptions>();
-  CLI::App* command = app.add_subcommand(
+  const config::Command command = app.subcommand(
       "league", "rank every algorithm over the reference scenarios, in virtual time");
-  take_shipped_files(*command
-                          ->add_option("FILE", options->file,
-                                       "the league (TOML; docs/experiments.md has every key)")
-                          ->required());
-  command->add_flag("--quick", options->quick,
-                    "use the small size of every scenario and few repetitions");
-  command->add_option("--only", options->only, "only these scenarios, separated by commas")
-      ->delimiter(',')
-      ->type_name("NAME,...");
-  command->add_option("--entries", options->entries, "only these entries, separated by commas")
-      ->delimiter(',')
-      ->type_name("NAME,...");
+  take_shipped_files(
+      command.option("FILE", options->file, "the league (TOML; docs/experiments.md has every key)")
+          .required());
+  command.flag("--quick", options->quick,
+               "use the small size of every scenario and few repetitions");
+  command.option("--only", options->only, "only these scenarios, separated by commas")
+      .separated_by(',')
+      .type("NAME,...");
+  command.option("--entries", options->entries, "only these entries, separated by commas")
+      .separated_by(',')
+      .type("NAME,...");
   command
-      ->add_option("--repetitions", options->repetitions,
-                   "repetitions of a scenario (default: those of its size)")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 10'000U));
-  command->add_option("--out", options->out, "results as JSON (default: NAME.SIZE.json)")
-      ->type_name("FILE.json");
-  command->add_option("--page", options->page, "the page (default: NAME.SIZE.html)")
-      ->type_name("FILE.html");
-  command->add_flag("--no-page", options->no_page, "write no page");
+      .option("--repetitions", options->repetitions,
+              "repetitions of a scenario (default: those of its size)")
+      .type("N")
+      .within(1U, 10'000U);
+  command.option("--out", options->out, "results as JSON (default: NAME.SIZE.json)")
+      .type("FILE.json");
+  command.option("--page", options->page, "the page (default: NAME.SIZE.html)").type("FILE.html");
+  command.flag("--no-page", options->no_page, "write no page");
   command
-      ->add_option("--check-bounds", options->bounds,
-                   "say which cells are outside these bounds, and by how much; exit 1 if any is")
-      ->type_name("FILE.json");
+      .option("--check-bounds", options->bounds,
+              "say which cells are outside these bounds, and by how much; exit 1 if any is")
+      .type("FILE.json");
   command
-      ->add_option("--write-bounds", options->write_bounds,
-                   "write bounds around these results, for --check-bounds")
-      ->type_name("FILE.json");
+      .option("--write-bounds", options->write_bounds,
+              "write bounds around these results, for --check-bounds")
+      .type("FILE.json");
   options->tasks.add_to(
-      *command, "file of finished runs, which are not run again (default: NAME.runs.jsonl)");
-  command->footer(
+      command, "file of finished runs, which are not run again (default: NAME.runs.jsonl)");
+  command.footer(
       "Every entry gets the same arrivals. An interrupted league continues where it stopped: a run "
       "is\n"
       "kept under a hash of everything that determines it, this program included. Results are the\n"
@@ -204,7 +202,7 @@ void add_league_command(CLI::App& app, int& exit_code) {
       "  paceline league configs/league.toml\n"
       "Exit status: 0 good, 1 a run failed or a cell left its bounds, 2 bad input, 130 "
       "interrupted.");
-  command->callback([options, &exit_code] {
+  command.callback([options, &exit_code] {
     TaskOptions& tasks = options->tasks;
     exit_code = run_on_ranks(tasks.jobs, tasks.quiet,
                              [&](const Workers& workers) { return run(*options, workers); });

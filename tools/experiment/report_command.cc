@@ -43,18 +43,17 @@ int run(const ReportOptions& options) {
 
 }  // namespace
 
-void add_report_command(CLI::App& app, int& exit_code) {
+void add_report_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command =
-      app.add_subcommand("report", "make a page of an experiment's results, to read and to send");
-  command->add_option("RESULTS", options->results, "results file of `paceline ab` (JSON)")
-      ->required();
+  const config::Command command =
+      app.subcommand("report", "make a page of an experiment's results, to read and to send");
+  command.option("RESULTS", options->results, "results file of `paceline ab` (JSON)").required();
   command
-      ->add_option("-o,--out", options->out,
-                   "the page (default: RESULTS with .report.html instead of .results.json)")
-      ->type_name("FILE.html");
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("-o,--out", options->out,
+              "the page (default: RESULTS with .report.html instead of .results.json)")
+      .type("FILE.html");
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "The page is one file: it opens from disk, needs no network, can be printed, and contains "
       "the\n"
       "results it was made from. It has a verdict in words for every scenario, effects with their\n"
@@ -67,7 +66,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "                                                    first.report.html\n"
       "  paceline report first.results.json -o review.html\n"
       "Exit status: 0 good, 2 bad input (every mistake with its place in the file).");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

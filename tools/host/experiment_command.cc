@@ -280,83 +280,82 @@ int report_experiment(const ExperimentOptions& options) {
   return write_page(options.html, page.text);
 }
 
-CLI::App* add_experiment_part(CLI::App& command, const char* name, const char* help,
-                              const std::function<void()>& run) {
-  CLI::App* const sub = command.add_subcommand(name, help);
-  sub->callback(run);
+config::Command add_experiment_part(const config::Command& command, const char* name,
+                                    const char* help, const std::function<void()>& run) {
+  const config::Command sub = command.subcommand(name, help);
+  sub.callback(run);
   return sub;
 }
 
-void say_why(CLI::App& sub, ExperimentOptions& options, const char* where) {
-  sub.add_option("--why", options.why, where)->required();
+void say_why(const config::Command& sub, ExperimentOptions& options, const char* where) {
+  sub.option("--why", options.why, where).required();
 }
 
 }  // namespace
 
-void add_experiment_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+void add_experiment_command(const config::Command& app, int& exit_code) {
+  const config::Command command = app.subcommand(
       "experiment", "Compare two congestion controls on a running host, in blocks of time");
-  command->require_subcommand(1);
+  command.require_subcommand();
   auto options = std::make_shared<ExperimentOptions>();
   auto follows = std::make_shared<bool>(false);
 
-  CLI::App* const plan = add_experiment_part(
-      *command, "plan", "Check a plan and say what it will do; no daemon needed",
-      [options, &exit_code] { exit_code = plan_experiment(*options); });
+  const config::Command plan =
+      add_experiment_part(command, "plan", "Check a plan and say what it will do; no daemon needed",
+                          [options, &exit_code] { exit_code = plan_experiment(*options); });
   take_shipped_files(
-      *plan->add_option("FILE", options->what, "the plan: docs/experiments.md, \"Plan file\"")
-           ->required());
-  plan->add_flag("--aa", options->aa, "put the champion in both arms, as run --aa does");
-  plan->add_flag("--json", options->daemon.json, "print the schedule as it will be registered");
+      plan.option("FILE", options->what, "the plan: docs/experiments.md, \"Plan file\"")
+          .required());
+  plan.flag("--aa", options->aa, "put the champion in both arms, as run --aa does");
+  plan.flag("--json", options->daemon.json, "print the schedule as it will be registered");
 
-  CLI::App* const run =
-      add_experiment_part(*command, "run", "Begin an experiment, and follow it to its end",
+  const config::Command run =
+      add_experiment_part(command, "run", "Begin an experiment, and follow it to its end",
                           [options, &exit_code] { exit_code = run_experiment(*options); });
-  take_shipped_files(*run->add_option("FILE", options->what, "the plan")->required());
-  run->add_flag("--aa", options->aa,
-                "put the champion in both arms, for calibration: any effect is chance");
-  run->add_flag("--promote", options->promote,
-                "on a verdict of \"ship\" put the candidate in force");
-  run->add_flag("--detach", options->detach, "begin it and return");
-  run->add_flag("--dry-run", options->dry_run, "check it against the host, and begin nothing");
-  run->add_flag("--quiet", options->quiet, "no progress");
-  say_why(*run, *options, "the reason, for the journal");
-  options->daemon.add_to(*run);
+  take_shipped_files(run.option("FILE", options->what, "the plan").required());
+  run.flag("--aa", options->aa,
+           "put the champion in both arms, for calibration: any effect is chance");
+  run.flag("--promote", options->promote, "on a verdict of \"ship\" put the candidate in force");
+  run.flag("--detach", options->detach, "begin it and return");
+  run.flag("--dry-run", options->dry_run, "check it against the host, and begin nothing");
+  run.flag("--quiet", options->quiet, "no progress");
+  say_why(run, *options, "the reason, for the journal");
+  options->daemon.add_to(run);
 
-  CLI::App* const status = add_experiment_part(
-      *command, "status", "Show progress and interim results of an experiment, or list all",
+  const config::Command status = add_experiment_part(
+      command, "status", "Show progress and interim results of an experiment, or list all",
       [options, follows, &exit_code] { exit_code = experiment_status(*options, *follows); });
-  status->add_option("ID", options->what, "number of the experiment; without it, all are listed");
-  status->add_flag("--follow", *follows, "follow it to its end");
-  options->daemon.add_to(*status);
+  status.option("ID", options->what, "number of the experiment; without it, all are listed");
+  status.flag("--follow", *follows, "follow it to its end");
+  options->daemon.add_to(status);
 
-  CLI::App* const stop =
-      add_experiment_part(*command, "stop", "End an experiment now, with the champion in force",
+  const config::Command stop =
+      add_experiment_part(command, "stop", "End an experiment now, with the champion in force",
                           [options, &exit_code] { exit_code = stop_experiment(*options); });
-  stop->add_option("ID", options->what, "its number")->required();
-  say_why(*stop, *options, "the reason, for the report");
-  options->daemon.add_to(*stop);
+  stop.option("ID", options->what, "its number").required();
+  say_why(stop, *options, "the reason, for the report");
+  options->daemon.add_to(stop);
 
-  CLI::App* const promote = add_experiment_part(
-      *command, "promote", "Put the candidate of a finished experiment in force",
-      [options, &exit_code] { exit_code = promote_experiment(*options); });
-  promote->add_option("ID", options->what, "its number")->required();
-  promote->add_flag("--override", options->override_verdict,
-                    "promote it although the verdict is not \"ship\"");
-  say_why(*promote, *options, "the reason, for the journal");
-  options->daemon.add_to(*promote);
+  const config::Command promote =
+      add_experiment_part(command, "promote", "Put the candidate of a finished experiment in force",
+                          [options, &exit_code] { exit_code = promote_experiment(*options); });
+  promote.option("ID", options->what, "its number").required();
+  promote.flag("--override", options->override_verdict,
+               "promote it although the verdict is not \"ship\"");
+  say_why(promote, *options, "the reason, for the journal");
+  options->daemon.add_to(promote);
 
-  CLI::App* const report =
-      add_experiment_part(*command, "report", "Print results, with intervals, guards and balance",
+  const config::Command report =
+      add_experiment_part(command, "report", "Print results, with intervals, guards and balance",
                           [options, &exit_code] { exit_code = report_experiment(*options); });
   report
-      ->add_option("ID|FOLDER", options->what,
-                   "its number, or the folder of its files: repeats the analysis, without a daemon")
-      ->required();
-  report->add_option("--html", options->html, "also write it as a page")->type_name("FILE");
-  options->daemon.add_to(*report);
+      .option("ID|FOLDER", options->what,
+              "its number, or the folder of its files: repeats the analysis, without a daemon")
+      .required();
+  report.option("--html", options->html, "also write it as a page").type("FILE");
+  options->daemon.add_to(report);
 
-  command->footer(
+  command.footer(
       "Examples, in the order of use:\n"
       "  paceline experiment plan configs/experiments/live-incast.toml\n"
       "  paceline experiment run configs/experiments/live-incast.toml --aa --why \"how much is "

@@ -1,10 +1,10 @@
 // `paceline experiment`, for main().
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
-void add_experiment_command(CLI::App& app, int& exit_code);
+void add_experiment_command(const config::Command& app, int& exit_code);
 
 }  // namespace paceline::tools

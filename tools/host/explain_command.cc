@@ -204,26 +204,26 @@ int explain(ExplainOptions options) {
 
 }  // namespace
 
-void add_explain_command(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("explain", "Say in words what limited a connection over the last seconds");
+void add_explain_command(const config::Command& app, int& exit_code) {
+  const config::Command command =
+      app.subcommand("explain", "Say in words what limited a connection over the last seconds");
   auto options = std::make_shared<ExplainOptions>();
   command
-      ->add_option("QP", options->queue_pair,
-                   "number of the queue pair; without it all are listed, and the busiest is "
-                   "explained")
-      ->check(CLI::Range(1U, 0xFFFFFFU));
-  command->add_option("--nic", options->nic, "its NIC; needed if several have that number");
-  command->add_option("--seconds", options->seconds, "how far back to look")
-      ->check(CLI::Range(1.0, 60.0))
-      ->capture_default_str();
-  options->daemon.add_to(*command);
-  command->footer(
+      .option("QP", options->queue_pair,
+              "number of the queue pair; without it all are listed, and the busiest is "
+              "explained")
+      .within(1U, 0xFFFFFFU);
+  command.option("--nic", options->nic, "its NIC; needed if several have that number");
+  command.option("--seconds", options->seconds, "how far back to look")
+      .within(1.0, 60.0)
+      .shows_default();
+  options->daemon.add_to(command);
+  command.footer(
       "Examples:\n"
       "  paceline explain\n"
       "  paceline explain 17 --nic h0 --seconds 30\n"
       "Exit status: 0 good, 1 no daemon, 2 bad input.");
-  command->callback([options, &exit_code] { exit_code = explain(*options); });
+  command.callback([options, &exit_code] { exit_code = explain(*options); });
 }
 
 }  // namespace paceline::tools

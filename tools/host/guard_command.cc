@@ -55,29 +55,28 @@ int clear_guard(const GuardOptions& options) {
 
 }  // namespace
 
-void add_guard_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+void add_guard_command(const config::Command& app, int& exit_code) {
+  const config::Command command = app.subcommand(
       "guard", "The guard of a running host: its limits, what tripped it, and its latch");
-  command->require_subcommand(0, 1);
+  command.require_subcommand(0, 1);
   auto options = std::make_shared<GuardOptions>();
-  options->daemon.add_to(*command);
-  CLI::App* const status = command->add_subcommand("status", "limits and trips (the default)");
-  options->daemon.add_to(*status);
-  CLI::App* const clear =
-      command->add_subcommand("clear", "let trials start again on NICs with a latched trip");
-  options->daemon.add_to(*clear);
-  clear->add_option("--nic", options->nics, "this NIC (repeatable; default: all)")
-      ->allow_extra_args(false);
-  clear->add_option("--why", options->why, "the reason, for the journal")->required();
-  command->footer(
+  options->daemon.add_to(command);
+  const config::Command status = command.subcommand("status", "limits and trips (the default)");
+  options->daemon.add_to(status);
+  const config::Command clear =
+      command.subcommand("clear", "let trials start again on NICs with a latched trip");
+  options->daemon.add_to(clear);
+  clear.option("--nic", options->nics, "this NIC (repeatable; default: all)").one_by_one();
+  clear.option("--why", options->why, "the reason, for the journal").required();
+  command.footer(
       "When a candidate trips the guard, the champion is put back and the trip is latched: no\n"
       "trial starts on that NIC until an operator clears the trip.\n"
       "Examples:\n"
       "  paceline guard\n"
       "  paceline guard clear --nic h0 --why \"the plan had the wrong limit\"\n"
       "Exit status: 0 good, 1 no daemon, or it cannot do this, 2 bad input.");
-  command->callback([options, command, clear, &exit_code] {
-    exit_code = command->got_subcommand(clear) ? clear_guard(*options) : show_guard(*options);
+  command.callback([options, command, clear, &exit_code] {
+    exit_code = command.got_subcommand(clear) ? clear_guard(*options) : show_guard(*options);
   });
 }
 

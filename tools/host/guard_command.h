@@ -1,9 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
-void add_guard_command(CLI::App& app, int& exit_code);
+void add_guard_command(const config::Command& app, int& exit_code);
 
 }  // namespace paceline::tools

@@ -101,52 +101,51 @@ int revert(const ParamsOptions& options) {
 
 }  // namespace
 
-void add_params_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+void add_params_command(const config::Command& app, int& exit_code) {
+  const config::Command command = app.subcommand(
       "params", "Congestion-control parameters of a running host: see, change, undo");
-  command->require_subcommand(1);
+  command.require_subcommand();
   auto options = std::make_shared<ParamsOptions>();
   const auto add = [&](const char* name, const char* help, int (*run)(const ParamsOptions&)) {
-    CLI::App* sub = command->add_subcommand(name, help);
-    options->daemon.add_to(*sub);
-    sub->callback([options, &exit_code, run] { exit_code = run(*options); });
+    const config::Command sub = command.subcommand(name, help);
+    options->daemon.add_to(sub);
+    sub.callback([options, &exit_code, run] { exit_code = run(*options); });
     return sub;
   };
-  const auto say_why = [&](CLI::App* sub) {
-    sub->add_option("--why", options->why, "the reason, for the journal")->required();
-    sub->add_flag("--dry-run", options->dry_run, "check it, and change nothing");
+  const auto say_why = [&](const config::Command& sub) {
+    sub.option("--why", options->why, "the reason, for the journal").required();
+    sub.flag("--dry-run", options->dry_run, "check it, and change nothing");
   };
-  const auto name_nics = [&](CLI::App* sub) {
-    sub->add_option("--nic", options->nics, "this NIC (default: all; repeatable, but not for get)")
-        ->allow_extra_args(false);
+  const auto name_nics = [&](const config::Command& sub) {
+    sub.option("--nic", options->nics, "this NIC (default: all; repeatable, but not for get)")
+        .one_by_one();
   };
-  CLI::App* const see = add("get", "Show the parameters in force", get);
-  see->add_option("NAME", options->names, "show only these parameters");
+  const config::Command see = add("get", "Show the parameters in force", get);
+  see.option("NAME", options->names, "show only these parameters");
   name_nics(see);
-  CLI::App* const put =
+  const config::Command put =
       add("set", "Change parameters or the algorithm: on all NICs named, or on none", set);
-  put->add_option("NAME=VALUE", options->names, "see paceline cc show ALGORITHM");
-  put->add_option("--algorithm", options->algorithm,
-                  "switch to this algorithm, or plugin:FILE, with the values of the profile");
-  put->add_option("--profile", options->profile, "start from the values of this profile");
+  put.option("NAME=VALUE", options->names, "see paceline cc show ALGORITHM");
+  put.option("--algorithm", options->algorithm,
+             "switch to this algorithm, or plugin:FILE, with the values of the profile");
+  put.option("--profile", options->profile, "start from the values of this profile");
   name_nics(put);
   say_why(put);
-  CLI::App* const named =
+  const config::Command named =
       add("profile", "Switch to another profile of the algorithm in force", profile);
-  named->add_option("PROFILE", options->profile, "its name: see paceline cc show ALGORITHM")
-      ->required();
+  named.option("PROFILE", options->profile, "its name: see paceline cc show ALGORITHM").required();
   name_nics(named);
   say_why(named);
-  CLI::App* const journal = add("history", "Who changed what, when and why", history);
-  journal->add_option("--limit", options->limit, "the most changes to print, the newest ones")
-      ->capture_default_str();
-  CLI::App* const undo =
+  const config::Command journal = add("history", "Who changed what, when and why", history);
+  journal.option("--limit", options->limit, "the most changes to print, the newest ones")
+      .shows_default();
+  const config::Command undo =
       add("revert", "Undo the last change not undone yet, or with --to all after a change", revert);
-  undo->add_option("--to", options->to,
-                   "restore the state right after this change of the journal; 0: before the first")
-      ->check(CLI::NonNegativeNumber);
+  undo.option("--to", options->to,
+              "restore the state right after this change of the journal; 0: before the first")
+      .not_negative();
   say_why(undo);
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  paceline params get\n"
       "  paceline params set additive_increase_mbps=20 --why \"slow recovery on rail 3\"\n"

@@ -50,25 +50,25 @@ int tuner_journal(const TunerHostOptions& options) {
 
 }  // namespace
 
-void add_tuner_host_commands(CLI::App& tuner, int& exit_code) {
+void add_tuner_host_commands(const config::Command& tuner, int& exit_code) {
   auto options = std::make_shared<TunerHostOptions>();
   const auto add = [&](const char* name, const char* help, int (*run)(const TunerHostOptions&)) {
-    CLI::App* sub = tuner.add_subcommand(name, help);
-    options->daemon.add_to(*sub);
-    sub->callback([options, &exit_code, run] { exit_code = run(*options); });
+    const config::Command sub = tuner.subcommand(name, help);
+    options->daemon.add_to(sub);
+    sub.callback([options, &exit_code, run] { exit_code = run(*options); });
     return sub;
   };
   add("status", "status of a running host's tuner: its action, findings and advice", tuner_status);
-  CLI::App* const mode = add("mode", "switch the tuner of a running host", tuner_mode);
-  mode->add_option("MODE", options->mode, "off, advise or auto")
-      ->required()
-      ->check(CLI::IsMember({"off", "advise", "auto"}));
-  mode->add_option("--why", options->why, "the reason, for the journal")->required();
-  CLI::App* const journal =
+  const config::Command mode = add("mode", "switch the tuner of a running host", tuner_mode);
+  mode.option("MODE", options->mode, "off, advise or auto")
+      .required()
+      .one_of({"off", "advise", "auto"});
+  mode.option("--why", options->why, "the reason, for the journal").required();
+  const config::Command journal =
       add("journal", "actions of a running host's tuner, with their evidence", tuner_journal);
-  journal->add_option("--limit", options->limit, "the most entries to print, the newest ones")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+  journal.option("--limit", options->limit, "the most entries to print, the newest ones")
+      .shows_default()
+      .within(1, 1000);
 }
 
 }  // namespace paceline::tools

@@ -1,10 +1,10 @@
 // `paceline tuner status|mode|journal`: the tuner of a running host, through pacelined.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
-void add_tuner_host_commands(CLI::App& tuner, int& exit_code);
+void add_tuner_host_commands(const config::Command& tuner, int& exit_code);
 
 }  // namespace paceline::tools

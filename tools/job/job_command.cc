@@ -34,14 +34,14 @@ int run_traffic(const TrafficOptions& options, const std::string& json) {
   return kExitGood;
 }
 
-void add_traffic(CLI::App& parent, int& exit_code) {
+void add_traffic(const config::Command& parent, int& exit_code) {
   auto options = std::make_shared<TrafficOptions>();
   auto json = std::make_shared<std::string>();
-  CLI::App* command = parent.add_subcommand(
+  const config::Command command = parent.subcommand(
       "traffic", "what training a model sends in a step, by kind of parallelism, in closed form");
-  options->add_to(*command);
-  command->add_option("--json", *json, "also write the table as JSON")->type_name("FILE.json");
-  command->footer(
+  options->add_to(command);
+  command.option("--json", *json, "also write the table as JSON").type("FILE.json");
+  command.footer(
       "Dimensions:\n"
       "  data         gradients, and weights where they are sharded, of data and context ranks\n"
       "  expert data  the same for the routed experts\n"
@@ -61,7 +61,7 @@ void add_traffic(CLI::App& parent, int& exit_code) {
       "\\\n"
       "      --step-tokens 876270 --steps 178027 --accounting naive-mesh\n"
       "Exit status: 0 good, 2 bad input.");
-  command->callback([options, json, &exit_code] { exit_code = run_traffic(*options, *json); });
+  command.callback([options, json, &exit_code] { exit_code = run_traffic(*options, *json); });
 }
 
 struct ExportOptions {
@@ -105,26 +105,26 @@ int run_export(const ExportOptions& options) {
   return kExitGood;
 }
 
-void add_export(CLI::App& parent, int& exit_code) {
+void add_export(const config::Command& parent, int& exit_code) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* command = parent.add_subcommand(
+  const config::Command command = parent.subcommand(
       "export",
       "write the messages of a scenario, whatever its workload, in the format of another tool");
-  options->input.add_to(*command, "scenario (TOML; docs/scenarios.md lists every key)", true);
+  options->input.add_to(command, "scenario (TOML; docs/scenarios.md lists every key)", true);
   command
-      ->add_option("--format", options->format,
-                   "cm: connection matrix of htsim; goal: GOAL schedule; hpcc: flow list of the "
-                   "HPCC simulator")
-      ->type_name("FORMAT")
-      ->required()
-      ->check(CLI::IsMember({"cm", "goal", "hpcc"}));
-  command->add_option("--out", options->out, "the file to write")->type_name("FILE")->required();
-  command->add_flag("--drop-computing", options->drops.computing,
-                    "leave out what cm and hpcc cannot express: times of computing");
-  command->add_flag("--drop-waits", options->drops.waits,
-                    "leave out what messages wait for: with hpcc all waits, with cm those that "
-                    "need a second trigger of a flow");
-  command->footer(
+      .option("--format", options->format,
+              "cm: connection matrix of htsim; goal: GOAL schedule; hpcc: flow list of the "
+              "HPCC simulator")
+      .type("FORMAT")
+      .required()
+      .one_of({"cm", "goal", "hpcc"});
+  command.option("--out", options->out, "the file to write").type("FILE").required();
+  command.flag("--drop-computing", options->drops.computing,
+               "leave out what cm and hpcc cannot express: times of computing");
+  command.flag("--drop-waits", options->drops.waits,
+               "leave out what messages wait for: with hpcc all waits, with cm those that "
+               "need a second trigger of a flow");
+  command.footer(
       "What messages wait for becomes\n"
       "  cm     triggers: a receiver's or a sender's end of a flow, and barriers of several\n"
       "  goal   requires; computing becomes calc, in nanoseconds\n"
@@ -140,20 +140,20 @@ void add_export(CLI::App& parent, int& exit_code) {
       "A scenario reads cm as workload.kind = \"htsim\", goal as a job of that format, hpcc as "
       "\"flows\".\n"
       "Exit status: 0 good, 2 bad input.");
-  command->callback([options, &exit_code] { exit_code = run_export(*options); });
+  command.callback([options, &exit_code] { exit_code = run_export(*options); });
 }
 
 }  // namespace
 
-void add_job_command(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("job",
-                         "what a training job sends, by formula or message by message; and a job "
-                         "in real time, over verbs");
-  command->require_subcommand(1);
-  add_traffic(*command, exit_code);
-  add_export(*command, exit_code);
-  add_job_run(*command, exit_code);
+void add_job_command(const config::Command& app, int& exit_code) {
+  const config::Command command =
+      app.subcommand("job",
+                     "what a training job sends, by formula or message by message; and a job "
+                     "in real time, over verbs");
+  command.require_subcommand();
+  add_traffic(command, exit_code);
+  add_export(command, exit_code);
+  add_job_run(command, exit_code);
 }
 
 }  // namespace paceline::tools

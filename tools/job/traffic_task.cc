@@ -27,33 +27,32 @@ workload::Sharding sharding_of(std::uint32_t zero) {
 
 }  // namespace
 
-void TrafficOptions::add_to(CLI::App& command) {
+void TrafficOptions::add_to(const config::Command& command) {
   add_model(command);
   add_parallelism(command);
   add_step(command);
   command
-      .add_option("--accounting", accounting_,
-                  "ring: what ring collectives send (default). naive-mesh: every rank sends all of "
-                  "its data to every other rank, as one published table assumes")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"ring", "naive-mesh"}));
-  command.add_option("--rate", rate_, "rate of each rank's NIC (default: 400 Gb/s)")
-      ->type_name("RATE");
-  command.add_option("--steps", steps_, "also print what all ranks send in so many steps")
-      ->type_name("FLOAT")
-      ->check(CLI::Range(1.0, 1e12));
+      .option("--accounting", accounting_,
+              "ring: what ring collectives send (default). naive-mesh: every rank sends all of "
+              "its data to every other rank, as one published table assumes")
+      .type("NAME")
+      .one_of({"ring", "naive-mesh"});
+  command.option("--rate", rate_, "rate of each rank's NIC (default: 400 Gb/s)").type("RATE");
+  command.option("--steps", steps_, "also print what all ranks send in so many steps")
+      .type("FLOAT")
+      .within(1.0, 1e12);
 }
 
-void TrafficOptions::add_model(CLI::App& command) {
+void TrafficOptions::add_model(const config::Command& command) {
   const auto add = [&command](const char* option, auto& value, const char* help, auto least,
                               auto most) {
-    command.add_option(option, value, help)
-        ->type_name(std::is_same_v<decltype(least), double> ? "FLOAT" : "N")
-        ->check(CLI::Range(least, most));
+    command.option(option, value, help)
+        .type(std::is_same_v<decltype(least), double> ? "FLOAT" : "N")
+        .within(least, most);
   };
-  command.add_option("--model", name_, "the model; the options below change its sizes")
-      ->type_name("NAME")
-      ->check(CLI::IsMember(model_names()));
+  command.option("--model", name_, "the model; the options below change its sizes")
+      .type("NAME")
+      .one_of(model_names());
   add("--layers", layers_, "layers", 1U, 100'000U);
   add("--parameters", parameters_, "parameters without those of routed experts: 70e9", 1.0,
       kMostParameters);
@@ -67,9 +66,9 @@ void TrafficOptions::add_model(CLI::App& command) {
   add("--value-bytes", value_bytes_, "bytes of a weight or an activation (default: 2)", 0.5, 8.0);
 }
 
-void TrafficOptions::add_parallelism(CLI::App& command) {
+void TrafficOptions::add_parallelism(const config::Command& command) {
   const auto add = [&command](const char* option, std::uint32_t& value, const char* help) {
-    command.add_option(option, value, help)->type_name("N")->check(CLI::Range(1U, kMostRanks));
+    command.option(option, value, help).type("N").within(1U, kMostRanks);
   };
   add("--tp", parallelism_.tensor, "tensor-parallel ranks (default of all degrees: 1)");
   add("--pp", parallelism_.pipeline, "stages of the pipeline");
@@ -78,45 +77,43 @@ void TrafficOptions::add_parallelism(CLI::App& command) {
   add("--cp", parallelism_.context, "context-parallel ranks: ring attention");
   add("--chunks", parallelism_.chunks, "interleaving: parts of the layers that a stage has");
   command
-      .add_option("--zero", zero_,
-                  "0: gradients are all-reduced (default). 1, 2: gradients are reduced and "
-                  "scattered, weights gathered. 3: weights are gathered in both passes, as by FSDP")
-      ->type_name("LEVEL")
-      ->check(CLI::Range(0U, 3U));
-  command.add_flag("--sequence-parallel", parallelism_.sequence,
-                   "tensor-parallel ranks share out the activations between layers");
+      .option("--zero", zero_,
+              "0: gradients are all-reduced (default). 1, 2: gradients are reduced and "
+              "scattered, weights gathered. 3: weights are gathered in both passes, as by FSDP")
+      .type("LEVEL")
+      .within(0U, 3U);
+  command.flag("--sequence-parallel", parallelism_.sequence,
+               "tensor-parallel ranks share out the activations between layers");
   add("--gpus-per-server", parallelism_.gpus_per_server,
       "ranks joined by NVLink, one NIC each (default: 8)");
 }
 
-void TrafficOptions::add_step(CLI::App& command) {
+void TrafficOptions::add_step(const config::Command& command) {
   command
-      .add_option("--micro-batches", micro_batches_,
-                  "micro-batches per step and pipeline (default: 1)")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 1U << 24));
-  CLI::Option* const tokens =
+      .option("--micro-batches", micro_batches_, "micro-batches per step and pipeline (default: 1)")
+      .type("N")
+      .within(1U, 1U << 24);
+  const config::Option tokens =
       command
-          .add_option(
+          .option(
               "--tokens", tokens_,
               "tokens tokens of a micro-batch: its sequences times their length (default: 4096)")
-          ->type_name("FLOAT")
-          ->check(CLI::Range(1.0, kMostTokens));
+          .type("FLOAT")
+          .within(1.0, kMostTokens);
   command
-      .add_option("--step-tokens", step_tokens_,
-                  "instead of --tokens: tokens of a step, over all data-parallel ranks")
-      ->type_name("FLOAT")
-      ->check(CLI::Range(1.0, kMostTokens))
-      ->excludes(tokens);
+      .option("--step-tokens", step_tokens_,
+              "instead of --tokens: tokens of a step, over all data-parallel ranks")
+      .type("FLOAT")
+      .within(1.0, kMostTokens)
+      .excludes(tokens);
   command
-      .add_option("--gradient-bytes", gradient_bytes_,
-                  "bytes bytes of a gradient when it is reduced (default: 2; 4 for FP32)")
-      ->type_name("FLOAT")
-      ->check(CLI::Range(0.5, 8.0));
-  command.add_flag("--gather-again", gathers_inputs_,
-                   "backward gathers the inputs of --sequence-parallel again, as Megatron-LM does");
-  command.add_flag("--free-weights", frees_weights_,
-                   "--zero 3 gathers weights for every micro-batch");
+      .option("--gradient-bytes", gradient_bytes_,
+              "bytes bytes of a gradient when it is reduced (default: 2; 4 for FP32)")
+      .type("FLOAT")
+      .within(0.5, 8.0);
+  command.flag("--gather-again", gathers_inputs_,
+               "backward gathers the inputs of --sequence-parallel again, as Megatron-LM does");
+  command.flag("--free-weights", frees_weights_, "--zero 3 gathers weights for every micro-batch");
 }
 
 config::Read<TrafficTask> TrafficOptions::task() const {

@@ -25,14 +25,14 @@ struct TrafficTask {
 
 class TrafficOptions {
  public:
-  void add_to(CLI::App& command);
+  void add_to(const config::Command& command);
   // All errors, each with the value and what is allowed.
   config::Read<TrafficTask> task() const;
 
  private:
-  void add_model(CLI::App& command);
-  void add_parallelism(CLI::App& command);
-  void add_step(CLI::App& command);
+  void add_model(const config::Command& command);
+  void add_parallelism(const config::Command& command);
+  void add_step(const config::Command& command);
   workload::TrainingModel model(std::vector<std::string>& errors) const;
   void check_degrees(const workload::TrainingModel& model, std::vector<std::string>& errors) const;
   void check_published(const workload::TrainingModel& model,

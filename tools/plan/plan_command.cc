@@ -93,34 +93,33 @@ int run_plan(const PlanOptions& options) {
   return kExitGood;
 }
 
-void add_plan(CLI::App& app, int& exit_code) {
+void add_plan(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* command = app.add_subcommand(
-      "plan", "share the runs of an experiment, a league or a sweep among machines");
-  options->command.add_file(*command);
-  command->add_flag("--slurm", options->slurm, "write a script for Slurm's sbatch");
-  command->add_option("--array", options->array, "elements of Slurm's job array, one share each")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
+  const config::Command command =
+      app.subcommand("plan", "share the runs of an experiment, a league or a sweep among machines");
+  options->command.add_file(command);
+  command.flag("--slurm", options->slurm, "write a script for Slurm's sbatch");
+  command.option("--array", options->array, "elements of Slurm's job array, one share each")
+      .type("N")
+      .within(1, 1'000'000);
   command
-      ->add_option("--shares", options->shares,
-                   "instead of --array: one command per line, for xargs -P or GNU parallel")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1'000'000));
-  command->add_option("-o,--script", options->out, "where to write (default: the terminal)")
-      ->type_name("FILE");
+      .option("--shares", options->shares,
+              "instead of --array: one command per line, for xargs -P or GNU parallel")
+      .type("N")
+      .within(1, 1'000'000);
+  command.option("-o,--script", options->out, "where to write (default: the terminal)")
+      .type("FILE");
   command
-      ->add_option("--records", options->records,
-                   "where shares keep their runs; all machines must see it (default: "
-                   "NAME.records)")
-      ->type_name("FOLDER");
-  command->add_option("--time", options->time, "Slurm's time limit of a share: 02:00:00")
-      ->type_name("TIME");
-  command->add_option("--cores", options->cores, "cores of a share (default: the partition's)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  options->command.add_words(*command);
-  command->footer(
+      .option("--records", options->records,
+              "where shares keep their runs; all machines must see it (default: "
+              "NAME.records)")
+      .type("FOLDER");
+  command.option("--time", options->time, "Slurm's time limit of a share: 02:00:00").type("TIME");
+  command.option("--cores", options->cores, "cores of a share (default: the partition's)")
+      .type("N")
+      .within(1, 1024);
+  options->command.add_words(command);
+  command.footer(
       "Checks FILE, then writes the commands; runs nothing. A share keeps every finished run. If "
       "a\n"
       "signal or a time limit ends it, the same command continues it. Runs are dealt to shares in\n"
@@ -131,7 +130,7 @@ void add_plan(CLI::App& app, int& exit_code) {
       "  xargs -d '\\n' -n 1 -P 8 sh -c < first.sh\n"
       "  paceline gather configs/experiments/first.toml first.records --set seed=2\n"
       "Exit status: 0 good, 2 bad input.");
-  command->callback([options, &exit_code] { exit_code = run_plan(*options); });
+  command.callback([options, &exit_code] { exit_code = run_plan(*options); });
 }
 
 struct GatherOptions {
@@ -145,15 +144,15 @@ int run_gather(const GatherOptions& options) {
   return options.command.run(name.value, {"--gather", options.folder});
 }
 
-void add_gather(CLI::App& app, int& exit_code) {
+void add_gather(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<GatherOptions>();
-  CLI::App* command = app.add_subcommand(
+  const config::Command command = app.subcommand(
       "gather", "put the runs of all shares together, and write the results of one machine");
-  options->command.add_file(*command);
-  command->add_option("FOLDER", options->folder, "where the shares kept their runs (--records)")
-      ->required();
-  options->command.add_words(*command);
-  command->footer(
+  options->command.add_file(command);
+  command.option("FOLDER", options->folder, "where the shares kept their runs (--records)")
+      .required();
+  options->command.add_words(command);
+  command.footer(
       "Runs nothing. Runs of another plan or build, lines that are cut off or changed, and two "
       "runs\n"
       "of one task that differ are refused with file and line. Where runs are missing, it says\n"
@@ -162,12 +161,12 @@ void add_gather(CLI::App& app, int& exit_code) {
       "  paceline gather configs/league.toml league.records\n"
       "  paceline gather configs/league.toml quick.records -- --quick --out quick.json\n"
       "Exit status: that of the command; 1 if runs are missing, 2 if some are refused.");
-  command->callback([options, &exit_code] { exit_code = run_gather(*options); });
+  command.callback([options, &exit_code] { exit_code = run_gather(*options); });
 }
 
 }  // namespace
 
-void add_plan_commands(CLI::App& app, int& exit_code) {
+void add_plan_commands(const config::Command& app, int& exit_code) {
   add_plan(app, exit_code);
   add_gather(app, exit_code);
 }

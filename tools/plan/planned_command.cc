@@ -10,19 +10,17 @@
 
 namespace paceline::tools {
 
-void PlannedCommand::add_file(CLI::App& command) {
+void PlannedCommand::add_file(const config::Command& command) {
   take_shipped_files(
-      *command
-           .add_option("FILE", file_, "an experiment (`paceline ab`), a league or a sweep (TOML)")
-           ->required());
-  command.add_option("--set", sets_, "override a key, as the command of FILE does (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      command.option("FILE", file_, "an experiment (`paceline ab`), a league or a sweep (TOML)")
+          .required());
+  command.option("--set", sets_, "override a key, as the command of FILE does (repeatable)")
+      .type("KEY=VALUE")
+      .one_by_one();
 }
 
-void PlannedCommand::add_words(CLI::App& command) {
-  command.add_option("OPTIONS", words_,
-                     "after --, further options of the command of FILE: -- --quick");
+void PlannedCommand::add_words(const config::Command& command) {
+  command.option("OPTIONS", words_, "after --, further options of the command of FILE: -- --quick");
 }
 
 config::Read<std::string> PlannedCommand::name() const {
@@ -62,8 +60,8 @@ int PlannedCommand::run(const std::string& name, const std::vector<std::string>&
   all.insert(all.end(), more.begin(), more.end());
   std::vector<char*> arguments;
   for (std::string& word : all) arguments.push_back(word.data());
-  CLI::App app;
-  app.require_subcommand(1);
+  const config::Command app;
+  app.require_subcommand();
   int code = kExitGood;
   add_ab_command(app, code);
   add_league_command(app, code);

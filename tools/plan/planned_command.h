@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "dataplane/config/command/command.h"
 #include "dataplane/config/toml/diagnostics.h"
 
 namespace paceline::tools {
@@ -14,8 +13,8 @@ class PlannedCommand {
  public:
   // FILE, --set and, after --, further options of the command. The latter come last: positional
   // options of the caller are added by `between`.
-  void add_file(CLI::App& command);
-  void add_words(CLI::App& command);
+  void add_file(const config::Command& command);
+  void add_words(const config::Command& command);
 
   const std::string& file() const { return file_; }
   // "ab", "league" or "sweep". Errors: the file cannot be read, or has no runs to share.

@@ -52,26 +52,25 @@ bool load_all(const std::vector<std::string>& paths) {
   return true;
 }
 
-void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& options,
+void add_plugin_commands(const config::Command& command, const std::shared_ptr<CcOptions>& options,
                          int& exit_code) {
-  CLI::App* make =
-      command.add_subcommand("new", "write a plug-in to start from: it works as it is");
-  make->add_option("NAME", options->plugin, "name name of the algorithm, and of the folder")
-      ->required();
-  make->add_option("--lang", options->language, "language of the algorithm")
-      ->check(CLI::IsMember({"c", "c++"}))
-      ->capture_default_str();
-  make->add_flag("--receiver", options->receiver,
-                 "with a receiving half: a port grants its senders what they may send (C)");
-  make->add_flag("--rates", options->rates,
-                 "with rates: senders ask, a port answers with a rate that holds for a time (C)");
-  make->add_option("--folder", options->folder, "folder to write to (default: NAME)");
-  make->footer(
+  const config::Command make =
+      command.subcommand("new", "write a plug-in to start from: it works as it is");
+  make.option("NAME", options->plugin, "name name of the algorithm, and of the folder").required();
+  make.option("--lang", options->language, "language of the algorithm")
+      .one_of({"c", "c++"})
+      .shows_default();
+  make.flag("--receiver", options->receiver,
+            "with a receiving half: a port grants its senders what they may send (C)");
+  make.flag("--rates", options->rates,
+            "with rates: senders ask, a port answers with a rate that holds for a time (C)");
+  make.option("--folder", options->folder, "folder to write to (default: NAME)");
+  make.footer(
       "Examples:\n"
       "  paceline cc new mine --lang c++\n"
       "  paceline cc new mine --receiver\n"
       "  paceline cc new mine --rates");
-  make->callback([options, &exit_code] {
+  make.callback([options, &exit_code] {
     PluginKind kind = options->language == "c" ? PluginKind::c : PluginKind::cpp;
     if (options->receiver && options->rates) {
       exit_code = report_errors({"--receiver, --rates: allowed is one of them"});
@@ -87,33 +86,34 @@ void add_plugin_commands(CLI::App& command, const std::shared_ptr<CcOptions>& op
     exit_code = run_cc_new(std::cout, std::cerr, options->plugin, kind, options->folder);
   });
 
-  CLI::App* check =
-      command.add_subcommand("check", "load a plug-in, run it in small networks, measure its cost");
-  check->add_option("PLUGIN", options->plugin, "file of the plug-in; its code is run")->required();
-  check->add_flag("--no-cost", options->no_cost, "do not measure the cost");
-  check->footer("Example:\n  paceline cc check mine/build/mine.so");
-  check->callback([options, &exit_code] {
+  const config::Command check =
+      command.subcommand("check", "load a plug-in, run it in small networks, measure its cost");
+  check.option("PLUGIN", options->plugin, "file of the plug-in; its code is run").required();
+  check.flag("--no-cost", options->no_cost, "do not measure the cost");
+  check.footer("Example:\n  paceline cc check mine/build/mine.so");
+  check.callback([options, &exit_code] {
     exit_code = run_cc_check(std::cout, std::cerr, options->plugin, !options->no_cost);
   });
 }
 
 }  // namespace
 
-void add_cc_command(CLI::App& app, int& exit_code) {
+void add_cc_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<CcOptions>();
-  CLI::App* command =
-      app.add_subcommand("cc", "congestion-control algorithms and their parameters");
-  command->require_subcommand(1);
-  command->footer(
+  const config::Command command =
+      app.subcommand("cc", "congestion-control algorithms and their parameters");
+  command.require_subcommand();
+  command.footer(
       "Examples:\n"
       "  paceline cc list\n"
       "  paceline cc show cadence");
 
-  CLI::App* list = command->add_subcommand("list", "every algorithm, its kind and its profiles");
-  list->add_flag("--json", options->json, "print JSON");
-  list->add_option("--plugin", options->plugins, "file of a plug-in to list, too; may be repeated");
-  list->footer("Example:\n  paceline cc list --json");
-  list->callback([options, &exit_code] {
+  const config::Command list =
+      command.subcommand("list", "every algorithm, its kind and its profiles");
+  list.flag("--json", options->json, "print JSON");
+  list.option("--plugin", options->plugins, "file of a plug-in to list, too; may be repeated");
+  list.footer("Example:\n  paceline cc list --json");
+  list.callback([options, &exit_code] {
     if (!load_all(options->plugins)) {
       exit_code = kExitBadInput;
       return;
@@ -121,25 +121,24 @@ void add_cc_command(CLI::App& app, int& exit_code) {
     exit_code = run_cc_list(std::cout, format_of(options->json), terminal_width());
   });
 
-  add_plugin_commands(*command, options, exit_code);
+  add_plugin_commands(command, options, exit_code);
 
-  CLI::App* show = command->add_subcommand(
-      "show", "an algorithm's parameters: value, unit, range, meaning, source");
-  show->add_option("NAME", options->show.name, "algorithm (paceline cc list), or file of a plug-in")
-      ->required();
-  show->add_option("--profile", options->show.profile, "values of this profile")
-      ->type_name("PROFILE");
-  show->add_option("--link-rate", options->link_gbps,
-                   "link rate in Gb/s that scaled values are shown for")
-      ->check(CLI::Range(0.001, 10'000.0))
-      ->type_name("GBPS")
-      ->capture_default_str();
-  show->add_flag("--json", options->json, "print JSON");
-  show->footer(
+  const config::Command show =
+      command.subcommand("show", "an algorithm's parameters: value, unit, range, meaning, source");
+  show.option("NAME", options->show.name, "algorithm (paceline cc list), or file of a plug-in")
+      .required();
+  show.option("--profile", options->show.profile, "values of this profile").type("PROFILE");
+  show.option("--link-rate", options->link_gbps,
+              "link rate in Gb/s that scaled values are shown for")
+      .within(0.001, 10'000.0)
+      .type("GBPS")
+      .shows_default();
+  show.flag("--json", options->json, "print JSON");
+  show.footer(
       "Examples:\n"
       "  paceline cc show dcqcn --profile paper\n"
       "  paceline cc show dcqcn --profile hpcc-repo --link-rate 400 --json");
-  show->callback([options, &exit_code] {
+  show.callback([options, &exit_code] {
     options->show.format = format_of(options->json);
     options->show.width = terminal_width();
     options->show.link_rate = Rate{static_cast<std::uint64_t>(options->link_gbps * 1e9)};

@@ -120,34 +120,28 @@ int run(const ReplayOptions& options) {
 
 }  // namespace
 
-void add_replay_command(CLI::App& app, int& exit_code) {
+void add_replay_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<ReplayOptions>();
-  CLI::App* command =
-      app.add_subcommand("replay", "send the frames of a capture into a port, as they are");
-  command->add_option("FILE", options->file, "pcap or pcapng, Ethernet, frames not cut short")
-      ->required();
+  const config::Command command =
+      app.subcommand("replay", "send the frames of a capture into a port, as they are");
+  command.option("FILE", options->file, "pcap or pcapng, Ethernet, frames not cut short")
+      .required();
   take_shipped_files(
-      *command
-           ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
-           ->type_name("FILE.toml")
-           ->required());
-  command->add_option("--port", options->port, "the name of the port in it")
-      ->type_name("NAME")
-      ->required();
+      command.option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+          .type("FILE.toml")
+          .required());
+  command.option("--port", options->port, "the name of the port in it").type("NAME").required();
   command
-      ->add_option("--speed", options->speed,
-                   "original (default): with the file's gaps between frames; max: as fast as the "
-                   "port takes them; x2, x0.5: that many times as fast")
-      ->type_name("SPEED");
+      .option("--speed", options->speed,
+              "original (default): with the file's gaps between frames; max: as fast as the "
+              "port takes them; x2, x0.5: that many times as fast")
+      .type("SPEED");
   command
-      ->add_option("--loop", options->loop,
-                   "send the file so many times; 0: until Ctrl-C (default: 1)")
-      ->type_name("N");
-  command->add_option("--count", options->count, "stop after so many frames")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--loop", options->loop, "send the file so many times; 0: until Ctrl-C (default: 1)")
+      .type("N");
+  command.option("--count", options->count, "stop after so many frames").type("N").positive();
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "Frames leave byte for byte: addresses, checksums, PSNs and the ICRC are those of the file\n"
       "(frames below 60 bytes are padded). Frames that arrive meanwhile are discarded. The whole\n"
       "file is read first; an error in it is reported with its byte.\n"
@@ -156,7 +150,7 @@ void add_replay_command(CLI::App& app, int& exit_code) {
       "  paceline replay trace.pcap --testbed t.toml --port host0 --speed x10 --loop 100\n"
       "  paceline replay storm.pcap --testbed t.toml --port host0 --speed max --count 1000000\n"
       "Exit status: 0 good, 1 the port stopped taking frames, 2 bad input, 130 interrupted.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

@@ -10,13 +10,13 @@
 
 namespace paceline::tools {
 
-void DaemonOptions::add_to(CLI::App& command) {
+void DaemonOptions::add_to(const config::Command& command) {
   command
-      .add_option("--daemon", socket,
-                  "socket of pacelined's API (default: $PACELINED_SOCKET, else pacelined.sock "
-                  "in the runtime folder)")
-      ->type_name("PATH");
-  command.add_flag("--json", json, "the daemon's answer, for machines");
+      .option("--daemon", socket,
+              "socket of pacelined's API (default: $PACELINED_SOCKET, else pacelined.sock "
+              "in the runtime folder)")
+      .type("PATH");
+  command.flag("--json", json, "the daemon's answer, for machines");
 }
 
 std::string daemon_socket(const DaemonOptions& options) {

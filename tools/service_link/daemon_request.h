@@ -4,9 +4,8 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "control/daemon/api/client/client.h"
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
@@ -14,7 +13,7 @@ struct DaemonOptions {
   std::string socket;  // of the API; empty: the usual one
   bool json = false;
 
-  void add_to(CLI::App& command);
+  void add_to(const config::Command& command);
 };
 
 // $PACELINED_SOCKET, or pacelined.sock in the runtime folder.

@@ -152,23 +152,22 @@ int run(const SweepOptions& options, const Workers& workers) {
 
 }  // namespace
 
-void add_sweep_command(CLI::App& app, int& exit_code) {
+void add_sweep_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<SweepOptions>();
-  CLI::App* command = app.add_subcommand(
+  const config::Command command = app.subcommand(
       "sweep", "run a scenario over a grid, a Latin hypercube or a list of values of its keys");
-  options->input.add_to(*command, "a scenario with a table [sweep] (TOML)", true);
+  options->input.add_to(command, "a scenario with a table [sweep] (TOML)", true);
   command
-      ->add_option("--out", options->out,
-                   "means and intervals of all points as JSON (default: NAME.sweep.json)")
-      ->type_name("FILE.json");
-  command->add_option("--csv", options->csv, "every run in a row (default: NAME.sweep.csv)")
-      ->type_name("FILE.csv");
-  command->add_option("--page", options->page, "the page (default: NAME.sweep.html)")
-      ->type_name("FILE.html");
-  command->add_flag("--no-page", options->no_page, "write no page");
+      .option("--out", options->out,
+              "means and intervals of all points as JSON (default: NAME.sweep.json)")
+      .type("FILE.json");
+  command.option("--csv", options->csv, "every run in a row (default: NAME.sweep.csv)")
+      .type("FILE.csv");
+  command.option("--page", options->page, "the page (default: NAME.sweep.html)").type("FILE.html");
+  command.flag("--no-page", options->no_page, "write no page");
   options->tasks.add_to(
-      *command, "file of finished runs, which are not run again (default: NAME.runs.jsonl)");
-  command->footer(
+      command, "file of finished runs, which are not run again (default: NAME.runs.jsonl)");
+  command.footer(
       "Keys are those of --set:\n"
       "  [sweep]\n"
       "  repetitions = 3\n"
@@ -190,7 +189,7 @@ void add_sweep_command(CLI::App& app, int& exit_code) {
       "  paceline sweep configs/sweeps/marking.toml\n"
       "  paceline sweep configs/sweeps/marking.toml --set fabric.hosts=17 --jobs 1\n"
       "Exit status: 0 good, 1 a run did not finish, 2 bad input, 130 interrupted.");
-  command->callback([options, &exit_code] {
+  command.callback([options, &exit_code] {
     TaskOptions& tasks = options->tasks;
     exit_code = run_on_ranks(tasks.jobs, tasks.quiet,
                              [&](const Workers& workers) { return run(*options, workers); });

@@ -218,42 +218,41 @@ int run(const ExecOptions& options) {
 
 }  // namespace
 
-void add_exec_command(CLI::App& app, int& exit_code) {
+void add_exec_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<ExecOptions>();
-  CLI::App* command =
-      app.add_subcommand("exec", "run an RDMA program over the NICs of a running service");
-  command->add_option("--nic", options->nic, "the only NIC that the program sees (default: all)")
-      ->type_name("NAME");
+  const config::Command command =
+      app.subcommand("exec", "run an RDMA program over the NICs of a running service");
+  command.option("--nic", options->nic, "the only NIC that the program sees (default: all)")
+      .type("NAME");
   command
-      ->add_option("--socket", options->socket,
-                   "socket of the service (PACELINE_SOCKET, else that of the testbed --name)")
-      ->type_name("PATH");
-  command->add_option("--name", options->name, "testbed, as in `paceline testbed up --name`")
-      ->type_name("TESTBED")
-      ->capture_default_str();
-  command->add_flag("--drop-in", options->drop_in,
-                    "replace the real libibverbs.so.1 by ours instead of preloading ours: for "
-                    "programs that dlopen() it, as NCCL does");
-  command->add_flag(
+      .option("--socket", options->socket,
+              "socket of the service (PACELINE_SOCKET, else that of the testbed --name)")
+      .type("PATH");
+  command.option("--name", options->name, "testbed, as in `paceline testbed up --name`")
+      .type("TESTBED")
+      .shows_default();
+  command.flag("--drop-in", options->drop_in,
+               "replace the real libibverbs.so.1 by ours instead of preloading ours: for "
+               "programs that dlopen() it, as NCCL does");
+  command.flag(
       "--no-files", options->no_files,
       "do not show /dev/infiniband and /sys/class/infiniband (UCX and Open MPI need them)");
-  command->add_flag("--copy", options->copy,
-                    "share no memory of the program: the service copies to and from it");
+  command.flag("--copy", options->copy,
+               "share no memory of the program: the service copies to and from it");
   command
-      ->add_option("--fault", options->faults,
-                   "break requests on purpose: KIND,WHEN[,for=TIME][,qp=N]; see below")
-      ->type_name("FAULT")
-      ->allow_extra_args(false);
-  command->add_flag("--reorder", options->reorder,
-                    "write arriving data late and in any order, and say at the end whether the "
-                    "program reads memory before completions (exit status 3 instead of 0)");
-  command->add_option("--seed", options->seed, "seed of --fault and --reorder")
-      ->capture_default_str();
-  command->add_flag("--print-env", options->print_env,
-                    "print the environment, one NAME=VALUE per line, and run nothing");
-  command->add_option("PROGRAM", options->command, "the program and its arguments, after --");
-  command->positionals_at_end();
-  command->footer(
+      .option("--fault", options->faults,
+              "break requests on purpose: KIND,WHEN[,for=TIME][,qp=N]; see below")
+      .type("FAULT")
+      .one_by_one();
+  command.flag("--reorder", options->reorder,
+               "write arriving data late and in any order, and say at the end whether the "
+               "program reads memory before completions (exit status 3 instead of 0)");
+  command.option("--seed", options->seed, "seed of --fault and --reorder").shows_default();
+  command.flag("--print-env", options->print_env,
+               "print the environment, one NAME=VALUE per line, and run nothing");
+  command.option("PROGRAM", options->command, "the program and its arguments, after --");
+  command.positionals_at_end();
+  command.footer(
       "The program is not changed: libibverbs is replaced while it is loaded, by LD_PRELOAD\n"
       "(LD_LIBRARY_PATH with --drop-in). docs/user-guide.md explains it.\n"
       "Faults apply to requests of send queues. WHEN is at=N (in each queue pair, the Nth request\n"
@@ -281,7 +280,7 @@ void add_exec_command(CLI::App& app, int& exit_code) {
       "  mpirun -n 1 paceline exec --nic h0 -- ./a.out : -n 1 paceline exec --nic h1 -- ./a.out\n"
       "Exit status: the program's; 2 it cannot be run this way, 127 not found, 126 not "
       "executable.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

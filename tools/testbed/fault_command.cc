@@ -172,32 +172,29 @@ void add_random(const FaultOptions& options, const std::string& socket, Faults& 
 
 }  // namespace
 
-void FaultOptions::add_to(CLI::App& command) {
-  command.add_option("TARGET", target,
-                     "h0: all ports of a NIC; h0.1: its port 1; or a link, switch, plane or server "
-                     "as in an [[event]]: leaf0-spine1, leaf0, plane1, server2");
-  command.add_option("CHANGE", changes,
-                     "down, up, loss=0.01, corrupt=, duplicate=, reorder=, rate=1Gb/s, delay=20us, "
-                     "clear (all as in the testbed file); or a kind of `paceline faults list`");
-  command.add_option("--severity", severity, "how severe the fault is, in the unit of its kind");
-  command.add_option("--after", after, "begin later: 20ms");
-  command.add_option("--for", lasts, "then restore the testbed file's values: 50ms");
+void FaultOptions::add_to(const config::Command& command) {
+  command.option("TARGET", target,
+                 "h0: all ports of a NIC; h0.1: its port 1; or a link, switch, plane or server "
+                 "as in an [[event]]: leaf0-spine1, leaf0, plane1, server2");
+  command.option("CHANGE", changes,
+                 "down, up, loss=0.01, corrupt=, duplicate=, reorder=, rate=1Gb/s, delay=20us, "
+                 "clear (all as in the testbed file); or a kind of `paceline faults list`");
+  command.option("--severity", severity, "how severe the fault is, in the unit of its kind");
+  command.option("--after", after, "begin later: 20ms");
+  command.option("--for", lasts, "then restore the testbed file's values: 50ms");
   command
-      .add_option("--direction", direction,
-                  "disturb only one direction of a link: up (from the host) or down")
-      ->check(CLI::IsMember({"both", "up", "down"}));
-  command.add_option("--script", script,
-                     "the [[event]] and [[fault]] tables of a file, `at` from now");
-  command.add_option("--random", random, "this many random failures of ports")
-      ->check(CLI::Range(1, 4096));
+      .option("--direction", direction,
+              "disturb only one direction of a link: up (from the host) or down")
+      .one_of({"both", "up", "down"});
+  command.option("--script", script, "the [[event]] and [[fault]] tables of a file, `at` from now");
+  command.option("--random", random, "this many random failures of ports").within(1, 4096);
+  command.option("--seed", seed, "seed of --random (default: 1), or of a kind's random choices")
+      .within(std::uint64_t{1}, std::uint64_t{1} << 53U);
   command
-      .add_option("--seed", seed, "seed of --random (default: 1), or of a kind's random choices")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 53U));
-  command
-      .add_option("--every", every,
-                  "with --random: time between failures; a port is back after --for, or after a "
-                  "quarter of this time")
-      ->capture_default_str();
+      .option("--every", every,
+              "with --random: time between failures; a port is back after --for, or after a "
+              "quarter of this time")
+      .shows_default();
 }
 
 int inject_faults(const FaultOptions& options, const std::string& socket,

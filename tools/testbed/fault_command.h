@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
@@ -22,7 +22,7 @@ struct FaultOptions {
   std::optional<std::uint64_t> seed;  // of --random: 1
   std::string every = "100ms";
 
-  void add_to(CLI::App& command);
+  void add_to(const config::Command& command);
 };
 
 // Asks the service at `socket`; `how_else` are the options that name the same testbed. Returns an

@@ -148,28 +148,27 @@ int run(const JoinOptions& options) {
 
 }  // namespace
 
-void add_join_command(CLI::App& app, int& exit_code) {
+void add_join_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<JoinOptions>();
-  CLI::App* command = app.add_subcommand(
-      "join", "put the emulated fabric of a scenario between ports of this machine");
-  options->input.add_to(*command, "scenario (TOML): its [fabric] and [[event]]s; docs/scenarios.md",
+  const config::Command command =
+      app.subcommand("join", "put the emulated fabric of a scenario between ports of this machine");
+  options->input.add_to(command, "scenario (TOML): its [fabric] and [[event]]s; docs/scenarios.md",
                         true);
   take_shipped_files(
-      *command
-           ->add_option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
-           ->type_name("FILE.toml")
-           ->required());
+      command.option("--testbed", options->testbed, "the ports of this machine (docs/ports.md)")
+          .type("FILE.toml")
+          .required());
   command
-      ->add_option("--attach", options->attach,
-                   "connect host HOST of the fabric to this port of the testbed file "
-                   "(repeatable)")
-      ->type_name("HOST=PORT")
-      ->required()
-      ->allow_extra_args(false);
-  command->add_option("--duration", options->duration, "end after this time")->type_name("TIME");
-  options->captures.add_to(*command);
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--attach", options->attach,
+              "connect host HOST of the fabric to this port of the testbed file "
+              "(repeatable)")
+      .type("HOST=PORT")
+      .required()
+      .one_by_one();
+  command.option("--duration", options->duration, "end after this time").type("TIME");
+  options->captures.add_to(command);
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "A frame received on a port enters the fabric on that host's link; frames that the fabric\n"
       "delivers to the host leave through the port. Switches queue, mark and pause. Links have\n"
       "the scenario's rate, delay, loss, damage, duplicates and reordering; its [[event]]s happen\n"
@@ -184,7 +183,7 @@ void add_join_command(CLI::App& app, int& exit_code) {
       "  paceline join fabric.toml --testbed t.toml --attach 0=a --attach 1=b --capture "
       "host0.pcapng\n"
       "Exit status: 0 good (also after Ctrl-C), 2 bad input.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

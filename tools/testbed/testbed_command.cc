@@ -181,40 +181,37 @@ int down(const TestbedOptions& options) {
 
 }  // namespace
 
-void add_testbed_command(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("testbed", "Run NICs of a testbed file for unmodified programs");
-  command->require_subcommand(1);
+void add_testbed_command(const config::Command& app, int& exit_code) {
+  const config::Command command =
+      app.subcommand("testbed", "Run NICs of a testbed file for unmodified programs");
+  command.require_subcommand();
   auto options = std::make_shared<TestbedOptions>();
   const auto add = [&](const char* name, const char* help, int (*run)(const TestbedOptions&)) {
-    CLI::App* sub = command->add_subcommand(name, help);
-    sub->add_option("--name", options->name, "name of the testbed, if there are several")
-        ->capture_default_str();
-    sub->add_option("--socket", options->socket,
-                    "socket of the service, instead of the one that follows from the name");
-    sub->callback([options, &exit_code, run] { exit_code = run(*options); });
+    const config::Command sub = command.subcommand(name, help);
+    sub.option("--name", options->name, "name of the testbed, if there are several")
+        .shows_default();
+    sub.option("--socket", options->socket,
+               "socket of the service, instead of the one that follows from the name");
+    sub.callback([options, &exit_code, run] { exit_code = run(*options); });
     return sub;
   };
-  CLI::App* const start = add("up", "Start a testbed in the background", up);
+  const config::Command start = add("up", "Start a testbed in the background", up);
   take_shipped_files(
-      *start->add_option("FILE", options->file, "testbed file: configs/testbeds/pair.toml")
-           ->required());
-  start
-      ->add_option("--set", options->sets,
-                   "override a key: --set cc.algorithm=cadence (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  start->add_flag("--foreground", options->foreground, "stay, and log to the terminal");
-  CLI::App* const look = add("status", "Show NICs, programs, queues, marks and drops", status);
-  look->add_flag("--json", options->json, "print the whole status as JSON");
+      start.option("FILE", options->file, "testbed file: configs/testbeds/pair.toml").required());
+  start.option("--set", options->sets, "override a key: --set cc.algorithm=cadence (repeatable)")
+      .type("KEY=VALUE")
+      .one_by_one();
+  start.flag("--foreground", options->foreground, "stay, and log to the terminal");
+  const config::Command look =
+      add("status", "Show NICs, programs, queues, marks and drops", status);
+  look.flag("--json", options->json, "print the whole status as JSON");
   options->fault.add_to(
-      *add("fault", "Disturb ports, links, switches and clocks, and restore them", fault));
+      add("fault", "Disturb ports, links, switches and clocks, and restore them", fault));
   add("remove", "Take NICs away from their programs, as if pulled out of the machine", remove)
-      ->add_option("NIC", options->removed,
-                   "NICs, such as h1; they come back only with a new testbed")
-      ->required();
+      .option("NIC", options->removed, "NICs, such as h1; they come back only with a new testbed")
+      .required();
   add("down", "End a testbed", down);
-  command->footer(
+  command.footer(
       "Examples:\n"
       "  paceline testbed up configs/testbeds/pair.toml\n"
       "  paceline testbed up configs/testbeds/incast.toml --name b --set cc.algorithm=cadence\n"

@@ -263,25 +263,24 @@ int run(const TopOptions& options) {
 
 }  // namespace
 
-void add_top_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+void add_top_command(const config::Command& app, int& exit_code) {
+  const config::Command command = app.subcommand(
       "top", "Watch a running service: NICs, peers, queue pairs, and what limits them");
   auto options = std::make_shared<TopOptions>();
-  command->add_option("--name", options->name, "name of the testbed, if there are several")
-      ->capture_default_str();
-  command->add_option("--socket", options->socket,
-                      "socket on which programs attach, instead of the one that follows from "
-                      "the name");
-  command->add_option("--interval", options->interval, "seconds between two samples")
-      ->check(CLI::Range(0.05, 3600.0))
-      ->capture_default_str();
-  command
-      ->add_option("--table", options->table, "table below the NICs: nics (none), peers or pairs")
-      ->check(CLI::IsMember({"nics", "peers", "pairs"}))
-      ->capture_default_str();
-  command->add_flag("--once", options->once, "print the rates of one interval, and end");
-  command->add_flag("--json", options->json, "print the same as JSON");
-  command->footer(
+  command.option("--name", options->name, "name of the testbed, if there are several")
+      .shows_default();
+  command.option("--socket", options->socket,
+                 "socket on which programs attach, instead of the one that follows from "
+                 "the name");
+  command.option("--interval", options->interval, "seconds between two samples")
+      .within(0.05, 3600.0)
+      .shows_default();
+  command.option("--table", options->table, "table below the NICs: nics (none), peers or pairs")
+      .one_of({"nics", "peers", "pairs"})
+      .shows_default();
+  command.flag("--once", options->once, "print the rates of one interval, and end");
+  command.flag("--json", options->json, "print the same as JSON");
+  command.footer(
       "Rates are of payload. 'allowed' is what congestion control permits, 'limited by' the bound\n"
       "that held most of the time: application (nothing to send), grant, uplink, path, window,\n"
       "credit or port. 'p99' is the slowdown of messages up to 1 MiB, 'queue' the bytes that wait\n"
@@ -293,7 +292,7 @@ void add_top_command(CLI::App& app, int& exit_code) {
       "  paceline top --once --table pairs\n"
       "  paceline top --json --interval 5 | jq '.nics[] | {name, tx_bps, limited}'\n"
       "Exit status: 0 good, 1 no service, 2 bad input.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

@@ -138,28 +138,27 @@ int run(const TopologyOptions& options) {
 
 }  // namespace
 
-void add_topology_command(CLI::App& app, int& exit_code) {
+void add_topology_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<TopologyOptions>();
-  CLI::App* command = app.add_subcommand(
-      "topology", "count, draw or convert a fabric: nodes, links, capacity, paths");
-  take_shipped_files(
-      *command
-           ->add_option("FILE", options->file,
-                        "scenario (TOML), or a topology of SimAI, HPCC or htsim (.topo)")
-           ->required());
-  command->add_option("--set", options->sets, "override a key: --set fabric.k=8 (repeatable)")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("-o,--out", options->picture, "draw it")->type_name("FILE.svg");
-  CLI::Option* json = command->add_flag("--json", options->json, "print the figures as JSON");
+  const config::Command command =
+      app.subcommand("topology", "count, draw or convert a fabric: nodes, links, capacity, paths");
+  take_shipped_files(command
+                         .option("FILE", options->file,
+                                 "scenario (TOML), or a topology of SimAI, HPCC or htsim (.topo)")
+                         .required());
+  command.option("--set", options->sets, "override a key: --set fabric.k=8 (repeatable)")
+      .type("KEY=VALUE")
+      .one_by_one();
+  command.option("-o,--out", options->picture, "draw it").type("FILE.svg");
+  const config::Option json = command.flag("--json", options->json, "print the figures as JSON");
   command
-      ->add_option("--export", options->format,
-                   "print the fabric in this format instead of the figures: hpcc, htsim, simai, or "
-                   "scenario, the keys of [fabric]")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"hpcc", "htsim", "simai", "scenario"}))
-      ->excludes(json);
-  command->footer(
+      .option("--export", options->format,
+              "print the fabric in this format instead of the figures: hpcc, htsim, simai, or "
+              "scenario, the keys of [fabric]")
+      .type("FORMAT")
+      .one_of({"hpcc", "htsim", "simai", "scenario"})
+      .excludes(json);
+  command.footer(
       "Figures:\n"
       "  tier               hosts are NICs; a switch's tier is its distance from the nearest host\n"
       "  oversubscription   capacity of the worst switch of a tier, down over up\n"
@@ -175,7 +174,7 @@ void add_topology_command(CLI::App& app, int& exit_code) {
       "  paceline topology configs/scenarios/incast-16.toml --json\n"
       "  paceline topology fabric.topo --export simai\n"
       "Exit status: 0 good, 2 bad input.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

@@ -131,46 +131,42 @@ int run(const TuneOptions& options, const Workers& workers) {
 
 }  // namespace
 
-void add_tune_command(CLI::App& app, int& exit_code) {
+void add_tune_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<TuneOptions>();
-  CLI::App* command = app.add_subcommand(
+  const config::Command command = app.subcommand(
       "tune", "search the parameters of an algorithm for given scenarios, under hard limits");
-  options->input.add_to(*command, "experiment whose scenarios are used (TOML)", true);
-  command->add_option("--arm", options->arm, "arm to start from (default: the first)")
-      ->type_name("NAME");
+  options->input.add_to(command, "experiment whose scenarios are used (TOML)", true);
+  command.option("--arm", options->arm, "arm to start from (default: the first)").type("NAME");
   command
-      ->add_option("--param", options->params,
-                   "parameter to search; default bounds: 1/16 to 16 times its first value. "
-                   "`paceline cc show ALGORITHM` lists them")
-      ->type_name("NAME[=LOW:HIGH]")
-      ->required();
-  command->add_option("--scenario", options->scenarios, "only this one; may be repeated")
-      ->type_name("NAME");
+      .option("--param", options->params,
+              "parameter to search; default bounds: 1/16 to 16 times its first value. "
+              "`paceline cc show ALGORITHM` lists them")
+      .type("NAME[=LOW:HIGH]")
+      .required();
+  command.option("--scenario", options->scenarios, "only this one; may be repeated").type("NAME");
   command
-      ->add_option("--limit", options->limits,
-                   "no run may exceed it (default: drops=0 and pfc_pause_us=0)")
-      ->type_name("METRIC=MOST");
-  command->add_option("--evaluations", options->evaluations, "candidates to try")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100'000));
-  command->add_option("--repetitions", options->repetitions, "seeds per candidate")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--finalists", options->finalists, "best candidates tried on new seeds")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--validation", options->validation, "new seeds for them")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command
-      ->add_option("--out", options->out,
-                   "write every candidate as JSON (default: NAME.search.json)")
-      ->type_name("FILE.json");
-  command->add_option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--limit", options->limits,
+              "no run may exceed it (default: drops=0 and pfc_pause_us=0)")
+      .type("METRIC=MOST");
+  command.option("--evaluations", options->evaluations, "candidates to try")
+      .shows_default()
+      .within(1, 100'000);
+  command.option("--repetitions", options->repetitions, "seeds per candidate")
+      .shows_default()
+      .within(1, 1000);
+  command.option("--finalists", options->finalists, "best candidates tried on new seeds")
+      .shows_default()
+      .within(1, 1000);
+  command.option("--validation", options->validation, "new seeds for them")
+      .shows_default()
+      .within(1, 1000);
+  command.option("--out", options->out, "write every candidate as JSON (default: NAME.search.json)")
+      .type("FILE.json");
+  command.option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
+      .type("N")
+      .within(1, 1024);
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "Tries parameter sets by a tree-structured Parzen estimator. The objective is the "
       "efficiency\n"
       "of collectives; for other traffic the p99 slowdown of small and the mean slowdown of large\n"
@@ -183,7 +179,7 @@ void add_tune_command(CLI::App& app, int& exit_code) {
       "      --param additive_increase_mbps --param increase_timer_us --limit "
       "queue_max_bytes=16e6\n"
       "Exit status: 0 good, 2 bad input, 130 interrupted (results so far are kept).");
-  command->callback([options, &exit_code] {
+  command.callback([options, &exit_code] {
     exit_code = run_on_ranks(options->jobs, options->quiet,
                              [&](const Workers& workers) { return run(*options, workers); });
   });

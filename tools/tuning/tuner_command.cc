@@ -12,20 +12,18 @@
 
 namespace paceline::tools {
 
-void TunerInput::add_to(CLI::App& command) {
+void TunerInput::add_to(const config::Command& command) {
   input.add_to(command, "scenario whose traffic does not end (TOML)", true);
   command
-      .add_option("--wave", wave,
-                  "the workload starts again this often (not for open_loop, which does not end)")
-      ->type_name("TIME");
-  command.add_option("--window", window, "of the tuner")->type_name("TIME")->capture_default_str();
-  command.add_option("--block", block, "windows in a block")
-      ->capture_default_str()
-      ->check(CLI::Range(4, 10'000));
+      .option("--wave", wave,
+              "the workload starts again this often (not for open_loop, which does not end)")
+      .type("TIME");
+  command.option("--window", window, "of the tuner").type("TIME").shows_default();
+  command.option("--block", block, "windows in a block").shows_default().within(4, 10'000);
   take_shipped_files(
-      *command.add_option("--presets", presets, "presets (TOML), as configs/presets/dcqcn.toml")
-           ->type_name("FILE"));
-  command.add_flag("-q,--quiet", quiet, "no progress");
+      command.option("--presets", presets, "presets (TOML), as configs/presets/dcqcn.toml")
+          .type("FILE"));
+  command.flag("-q,--quiet", quiet, "no progress");
 }
 
 config::Read<TunerTask> read_tuner_task(const TunerInput& options) {
@@ -84,20 +82,20 @@ config::Read<TunerTask> read_tuner_task(const TunerInput& options) {
   return out;
 }
 
-void add_tuner_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
+void add_tuner_command(const config::Command& app, int& exit_code) {
+  const config::Command command = app.subcommand(
       "tuner", "the online tuner: on a running host, in virtual time, and its presets");
-  command->require_subcommand(1);
-  command->footer(
+  command.require_subcommand();
+  command.footer(
       "Examples:\n"
       "  paceline tuner simulate configs/scenarios/online/incast-waves.toml --wave 1ms\n"
       "  paceline tuner search configs/scenarios/online/incast-waves.toml --wave 1ms --name "
       "incast\n"
       "  paceline tuner mode advise --why \"what would it do?\"\n"
       "  paceline tuner status");
-  add_tuner_simulate(*command, exit_code);
-  add_tuner_search(*command, exit_code);
-  add_tuner_host_commands(*command, exit_code);
+  add_tuner_simulate(command, exit_code);
+  add_tuner_search(command, exit_code);
+  add_tuner_host_commands(command, exit_code);
 }
 
 }  // namespace paceline::tools

@@ -21,7 +21,7 @@ struct TunerInput {
   std::string presets;
   bool quiet = false;
 
-  void add_to(CLI::App& command);
+  void add_to(const config::Command& command);
 };
 
 struct TunerTask {
@@ -35,7 +35,7 @@ struct TunerTask {
 // Reports all errors at once.
 config::Read<TunerTask> read_tuner_task(const TunerInput& options);
 
-void add_tuner_simulate(CLI::App& tuner, int& exit_code);
-void add_tuner_search(CLI::App& tuner, int& exit_code);
+void add_tuner_simulate(const config::Command& tuner, int& exit_code);
+void add_tuner_search(const config::Command& tuner, int& exit_code);
 
 }  // namespace paceline::tools

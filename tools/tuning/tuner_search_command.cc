@@ -246,32 +246,31 @@ int run(const SearchOptions& options) {
 
 }  // namespace
 
-void add_tuner_search(CLI::App& tuner, int& exit_code) {
+void add_tuner_search(const config::Command& tuner, int& exit_code) {
   auto options = std::make_shared<SearchOptions>();
-  CLI::App* command = tuner.add_subcommand(
+  const config::Command command = tuner.subcommand(
       "search", "a preset for the online tuner: the best parameters for this traffic");
-  options->task.add_to(*command);
-  command->add_option("--name", options->name, "of the preset")->required();
-  command->add_option("--out", options->out, "presets file; others in it stay")
-      ->capture_default_str();
+  options->task.add_to(command);
+  command.option("--name", options->name, "of the preset").required();
+  command.option("--out", options->out, "presets file; others in it stay").shows_default();
   const auto count = [&](const char* name, std::uint32_t& into, const char* words, int most) {
-    command->add_option(name, into, words)->capture_default_str()->check(CLI::Range(1, most));
+    command.option(name, into, words).shows_default().within(1, most);
   };
   count("--evaluations", options->evaluations, "candidates to try", 100'000);
   count("--repetitions", options->repetitions, "seeds per candidate", 1000);
   count("--finalists", options->finalists, "best candidates tried on new seeds", 1000);
   count("--blocks", options->blocks, "blocks per run", 100'000);
-  command->add_option("--validation", options->validation, "new seeds for them")
-      ->capture_default_str()
-      ->check(CLI::Range(2, 1000));
-  command->add_option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
-      ->check(CLI::Range(1, 1024));
-  command->footer(
+  command.option("--validation", options->validation, "new seeds for them")
+      .shows_default()
+      .within(2, 1000);
+  command.option("-j,--jobs", options->jobs, "runs at a time (default: one per core)")
+      .within(1, 1024);
+  command.footer(
       "Example:\n"
       "  paceline tuner search configs/scenarios/online/websearch.toml --name websearch-80 "
       "--out presets.toml\n"
       "Exit status: 0 good, 2 bad input, 130 interrupted (nothing is written).");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

@@ -177,32 +177,32 @@ int run(const SimulateOptions& options) {
 
 }  // namespace
 
-void add_tuner_simulate(CLI::App& tuner, int& exit_code) {
+void add_tuner_simulate(const config::Command& tuner, int& exit_code) {
   auto options = std::make_shared<SimulateOptions>();
-  CLI::App* command =
-      tuner.add_subcommand("simulate", "run the online tuner on traffic in virtual time");
-  options->task.add_to(*command);
-  command->add_option("--pairs", options->pairs, "end after this many block pairs")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100'000));
+  const config::Command command =
+      tuner.subcommand("simulate", "run the online tuner on traffic in virtual time");
+  options->task.add_to(command);
+  command.option("--pairs", options->pairs, "end after this many block pairs")
+      .shows_default()
+      .within(1, 100'000);
   command
-      ->add_option("--repetitions", options->repetitions,
-                   "seeds for comparing default, tuned and preset parameters; 0: no comparison")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1000));
-  command->add_option("--blocks", options->blocks, "blocks in each run of the comparison")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100'000));
-  command->add_option("--mode", options->mode, "advise or auto")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"advise", "auto"}));
-  command->add_flag("--json", options->json, "print JSON");
-  command->footer(
+      .option("--repetitions", options->repetitions,
+              "seeds for comparing default, tuned and preset parameters; 0: no comparison")
+      .shows_default()
+      .within(0, 1000);
+  command.option("--blocks", options->blocks, "blocks in each run of the comparison")
+      .shows_default()
+      .within(1, 100'000);
+  command.option("--mode", options->mode, "advise or auto")
+      .shows_default()
+      .one_of({"advise", "auto"});
+  command.flag("--json", options->json, "print JSON");
+  command.footer(
       "Example:\n"
       "  paceline tuner simulate configs/scenarios/online/incast-waves.toml --wave 1300us \\\n"
       "      --presets configs/presets/dcqcn.toml\n"
       "Exit status: 0 good, 2 bad input, 130 interrupted.");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace paceline::tools

@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "dataplane/config/command_line.h"
 #include "tests/support/api_load.h"
 #include "tests/unit/daemon_api/served.h"
 
@@ -206,20 +206,19 @@ int main(int argc, char** argv) {
   paceline::test::LoadPlan plan;
   double seconds = 60;
   paceline::test::OtherServer other;
-  CLI::App app("Requests at a steady rate to a daemon's API");
-  app.add_option("--socket", plan.socket, "of the daemon; a server of its own where not given");
-  app.add_option("--target", plan.targets, "path and query of a GET; several are asked in turn");
-  app.add_option("--clients", plan.clients)->capture_default_str()->check(CLI::Range(1, 256));
-  app.add_option("--rate", plan.per_second, "requests a second, of all")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
-  app.add_option("--for", seconds, "seconds")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
-  app.add_option("--pid", other.pid, "of the daemon: its processor time is reported");
-  app.add_flag("--events", other.events, "one more client listens to /v1/events of the daemon");
-  app.add_flag("--json", other.json, "of the daemon: print figures and all times as JSON");
-  CLI11_PARSE(app, argc, argv);
+  const paceline::config::Command app("Requests at a steady rate to a daemon's API");
+  app.option("--socket", plan.socket, "of the daemon; a server of its own where not given");
+  app.option("--target", plan.targets, "path and query of a GET; several are asked in turn");
+  app.option("--clients", plan.clients).shows_default().within(1, 256);
+  app.option("--rate", plan.per_second, "requests a second, of all")
+      .shows_default()
+      .within(1, 100000);
+  app.option("--for", seconds, "seconds").shows_default().within(0.1, 3600.0);
+  app.option("--pid", other.pid, "of the daemon: its processor time is reported");
+  app.flag("--events", other.events, "one more client listens to /v1/events of the daemon");
+  app.flag("--json", other.json, "of the daemon: print figures and all times as JSON");
+  if (const auto ended = paceline::config::read_command_line(app, argc, argv, "api_load"))
+    return *ended;
   plan.length = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
   return plan.socket.empty() ? paceline::test::load_own(plan)
                              : paceline::test::load_other(plan, other);

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -18,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "dataplane/config/command_line.h"
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/departures.h"
@@ -290,36 +290,34 @@ int run(const Options& options) {
 int main(int count, char** arguments) {
   using namespace paceline;
   bench::Options options;
-  CLI::App app{"One end of a measured conversation on a DPDK device; tests/bench/run runs two."};
-  app.add_option("--device", options.device, "DPDK device with its arguments")->required();
-  app.add_option("--index", options.load.index, "0 answers, 1 asks and prints the figures")
-      ->check(CLI::Range(0, 1));
-  app.add_option("--mode", options.mode)
-      ->check(CLI::IsMember({"write", "send", "echo", "source", "sink", "ping", "pong"}));
-  app.add_option("--size", options.load.size, "bytes of a message, or of a packet")
-      ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--window", options.load.window, "messages under way on each queue pair")
-      ->check(CLI::Range(1, 16384));
-  app.add_option("--queue-pairs", options.load.queue_pairs)->check(CLI::Range(1, 10000));
-  app.add_option("--working-set", options.load.working_set, "bytes that messages lie in, in turn");
-  app.add_option("--ack-every", options.load.ack_every)->check(CLI::Range(1, 1024));
-  app.add_option("--catch-up", options.catch_up_us,
-                 "microseconds that a late pacer may make up for");
-  app.add_option("--rate", options.load.rate_mbps, "Mb/s of each queue pair; 0: the link's")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--mtu", options.mtu)->check(CLI::IsMember({256, 512, 1024, 2048, 4096}));
-  app.add_option("--packets", options.packets, "of the port's memory");
-  app.add_option("--memory", options.memory_mb, "MB of ordinary memory for DPDK");
-  app.add_option("--gbps", options.gbps, "the rate that engines pace to");
-  app.add_option("--seconds", options.seconds, "measured, after the warm-up");
-  app.add_option("--warm-up", options.warm_up, "seconds");
-  app.add_option("--cpu", options.cpu, "processor of the polling thread");
-  app.add_option("--fifo", options.fifo, "its real-time priority; 0: none")
-      ->check(CLI::Range(0, 90));
-  app.add_flag("--huge", options.huge, "hugepages");
-  app.add_option("--copy", options.copy,
-                 "1: payloads are copied into packets, whatever the device");
-  CLI11_PARSE(app, count, arguments);
+  const config::Command app{
+      "One end of a measured conversation on a DPDK device; tests/bench/run runs two."};
+  app.option("--device", options.device, "DPDK device with its arguments").required();
+  app.option("--index", options.load.index, "0 answers, 1 asks and prints the figures")
+      .within(0, 1);
+  app.option("--mode", options.mode)
+      .one_of({"write", "send", "echo", "source", "sink", "ping", "pong"});
+  app.option("--size", options.load.size, "bytes of a message, or of a packet").within(1, 1 << 30);
+  app.option("--window", options.load.window, "messages under way on each queue pair")
+      .within(1, 16384);
+  app.option("--queue-pairs", options.load.queue_pairs).within(1, 10000);
+  app.option("--working-set", options.load.working_set, "bytes that messages lie in, in turn");
+  app.option("--ack-every", options.load.ack_every).within(1, 1024);
+  app.option("--catch-up", options.catch_up_us, "microseconds that a late pacer may make up for");
+  app.option("--rate", options.load.rate_mbps, "Mb/s of each queue pair; 0: the link's")
+      .not_negative();
+  app.option("--mtu", options.mtu).one_of({"256", "512", "1024", "2048", "4096"});
+  app.option("--packets", options.packets, "of the port's memory");
+  app.option("--memory", options.memory_mb, "MB of ordinary memory for DPDK");
+  app.option("--gbps", options.gbps, "the rate that engines pace to");
+  app.option("--seconds", options.seconds, "measured, after the warm-up");
+  app.option("--warm-up", options.warm_up, "seconds");
+  app.option("--cpu", options.cpu, "processor of the polling thread");
+  app.option("--fifo", options.fifo, "its real-time priority; 0: none").within(0, 90);
+  app.flag("--huge", options.huge, "hugepages");
+  app.option("--copy", options.copy, "1: payloads are copied into packets, whatever the device");
+  if (const auto ended = paceline::config::read_command_line(app, count, arguments, "port_load"))
+    return *ended;
   options.load.load = options.mode == "send"   ? bench::Load::send
                       : options.mode == "echo" ? bench::Load::echo
                                                : bench::Load::write;

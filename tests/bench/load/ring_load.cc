@@ -3,7 +3,6 @@
 // memory is copied once, by the receiver; with --copy into the packet before, as well.
 //
 // exit: 0 measured, 1 something went wrong under way, 2 could not start (standard error says why)
-#include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "dataplane/config/command_line.h"
 #include "dataplane/driver/clock/tsc_clock.h"
 #include "dataplane/port/dpdk/dpdk_port.h"
 #include "tests/bench/load/load_side.h"
@@ -118,18 +118,17 @@ int run(const RingOptions& options) {
 int main(int count, char** arguments) {
   using namespace paceline;
   bench::RingOptions options;
-  CLI::App app{"WRITEs between two engines of one process; tests/bench/run runs it."};
-  app.add_option("--size", options.load.size, "bytes of a message")->check(CLI::Range(1, 1 << 30));
-  app.add_option("--window", options.load.window, "messages under way")
-      ->check(CLI::Range(1, 16384));
-  app.add_option("--working-set", options.load.working_set, "bytes that messages lie in, in turn");
-  app.add_option("--seconds", options.seconds, "measured, after the warm-up");
-  app.add_option("--warm-up", options.warm_up, "seconds");
-  app.add_option("--cpus", options.cpus, "processors of the two polling threads");
-  app.add_option("--fifo", options.fifo, "their real-time priority; 0: none")
-      ->check(CLI::Range(0, 90));
-  app.add_flag("--copy", options.copy, "payloads are copied into packets");
-  CLI11_PARSE(app, count, arguments);
+  const config::Command app{"WRITEs between two engines of one process; tests/bench/run runs it."};
+  app.option("--size", options.load.size, "bytes of a message").within(1, 1 << 30);
+  app.option("--window", options.load.window, "messages under way").within(1, 16384);
+  app.option("--working-set", options.load.working_set, "bytes that messages lie in, in turn");
+  app.option("--seconds", options.seconds, "measured, after the warm-up");
+  app.option("--warm-up", options.warm_up, "seconds");
+  app.option("--cpus", options.cpus, "processors of the two polling threads");
+  app.option("--fifo", options.fifo, "their real-time priority; 0: none").within(0, 90);
+  app.flag("--copy", options.copy, "payloads are copied into packets");
+  if (const auto ended = paceline::config::read_command_line(app, count, arguments, "ring_load"))
+    return *ended;
   options.load.duration = picos_from_micros(static_cast<std::int64_t>(options.seconds * 1e6));
   options.load.warm_up = picos_from_micros(static_cast<std::int64_t>(options.warm_up * 1e6));
   try {

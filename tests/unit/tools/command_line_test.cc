@@ -3,6 +3,7 @@
 
 #include "dataplane/config/command_line.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -35,13 +36,13 @@ void collect(CLI::App& app, const Strings& words, std::vector<CommandPath>& out)
 
 // All commands, without the program that they belong to.
 struct Commands {
-  CLI::App app{"test"};
+  config::Command app{"test"};
   int exit_code = 0;
   std::vector<CommandPath> all;
   Commands() {
-    app.require_subcommand(1);
+    app.require_subcommand();
     add_commands(app, exit_code);
-    collect(app, {}, all);
+    collect(app.app(), {}, all);
   }
   std::string fault(Strings words) {
     std::vector<char*> arguments;

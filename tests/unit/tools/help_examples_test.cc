@@ -1,5 +1,6 @@
 // The examples in the --help texts of all commands: options exist, values are allowed, files are in
 // the tree, and what a scenario, an experiment, a league or a search is asked for is there.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -94,21 +95,21 @@ void collect_examples(const CLI::App& app, std::vector<Words>& out) {
 // The command line is read and checked, but no command is run. The callbacks stay where they are:
 // they own what the options write to.
 struct Parsed {
-  CLI::App app{"test"};
+  config::Command app{"test"};
   int exit_code = 0;
   std::string error;
 
   explicit Parsed(Words words) {
-    app.require_subcommand(1);
+    app.require_subcommand();
     add_commands(app, exit_code);
-    app.parse_complete_callback([] { throw CLI::Success(); });
+    app.app().parse_complete_callback([] { throw CLI::Success(); });
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     error = config::find_fault(app, arguments, "paceline").error;
     if (!error.empty()) return;
     std::reverse(words.begin(), words.end());
     try {
-      app.parse(words);
+      app.app().parse(words);
       error = "nothing was read";
     } catch (const CLI::Success&) {
     } catch (const CLI::ParseError& fault) {
@@ -116,7 +117,7 @@ struct Parsed {
     }
   }
   const CLI::App& command() const {
-    const CLI::App* at = &app;
+    const CLI::App* at = &app.app();
     while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
     return *at;
   }
@@ -178,10 +179,10 @@ void check_testbed(const Parsed& parsed) {
 TEST_CASE("every example of a --help text is right", "[cli]") {
   std::vector<Words> examples;
   {
-    CLI::App app{"test"};
+    config::Command app{"test"};
     int exit_code = 0;
     add_commands(app, exit_code);
-    collect_examples(app, examples);
+    collect_examples(app.app(), examples);
   }
   CHECK(examples.size() > 50);
   std::map<std::string, unsigned> seen;
@@ -196,7 +197,7 @@ TEST_CASE("every example of a --help text is right", "[cli]") {
     CHECK(parsed.error == "");
     if (!parsed.error.empty()) continue;
     std::string name = parsed.command().get_name();
-    if (parsed.command().get_parent() != &parsed.app) {
+    if (parsed.command().get_parent() != &parsed.app.app()) {
       name = parsed.command().get_parent()->get_name() + " " + name;
     }
     ++seen[name];

@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 
+#include "dataplane/config/command_line.h"
 #include "dataplane/service/limits/service_limits.h"
 #include "tests/verbs/hostile/campaigns.h"
 #include "tests/verbs/hostile/service_process.h"
@@ -177,12 +177,13 @@ int run(const Options& options, const std::string& folder) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"A hostile program against the service"};
-  app.add_option("--service", options.service, "paceline-dataplane")->required();
-  app.add_option("--testbed", options.testbed, "with hosts h0 and h1")->required();
-  app.add_option("--seed", options.seed, "of everything random");
-  app.add_option("--mutations", options.mutations, "at least so many");
-  CLI11_PARSE(app, argc, argv);
+  const paceline::config::Command app{"A hostile program against the service"};
+  app.option("--service", options.service, "paceline-dataplane").required();
+  app.option("--testbed", options.testbed, "with hosts h0 and h1").required();
+  app.option("--seed", options.seed, "of everything random");
+  app.option("--mutations", options.mutations, "at least so many");
+  if (const auto ended = paceline::config::read_command_line(app, argc, argv, "hostile"))
+    return *ended;
   fmt::print("seed {}, {} mutations\n", options.seed, options.mutations);
 
   std::string folder =

@@ -139,44 +139,45 @@ int run_tune(const CollectiveTuneOptions& options, const Workers& workers,
   return kExitGood;
 }
 
-void add_common(CLI::App& command, CollectiveTuneOptions& options) {
+void add_common(const config::Command& command, CollectiveTuneOptions& options) {
   options.input.add_to(command, "scenario with the fabric; [workload] may be missing", false);
   command
-      .add_option("--iterations", options.iterations,
-                  "iterations iterations of each emulation, after one that is not counted")
-      ->capture_default_str()
-      ->check(CLI::Range(1U, 100'000U));
-  command.add_option("--evaluations", options.evaluations, "the most emulations for one size")
-      ->capture_default_str()
-      ->check(CLI::Range(8U, 100'000U));
-  command.add_option("--json", options.json, "write everything as JSON")->type_name("FILE.json");
-  command.add_option("-j,--jobs", options.jobs, "emulations at a time (default: one per core)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  command.add_flag("-q,--quiet", options.quiet, "print nothing but errors");
+      .option("--iterations", options.iterations,
+              "iterations iterations of each emulation, after one that is not counted")
+      .shows_default()
+      .within(1U, 100'000U);
+  command.option("--evaluations", options.evaluations, "the most emulations for one size")
+      .shows_default()
+      .within(8U, 100'000U);
+  command.option("--json", options.json, "write everything as JSON").type("FILE.json");
+  command.option("-j,--jobs", options.jobs, "emulations at a time (default: one per core)")
+      .type("N")
+      .within(1, 1024);
+  command.flag("-q,--quiet", options.quiet, "print nothing but errors");
 }
 
 }  // namespace
 
-void add_collective_tune(CLI::App& parent, int& exit_code) {
+void add_collective_tune(const config::Command& parent, int& exit_code) {
   auto options = std::make_shared<CollectiveTuneOptions>();
   options->sizes = "4KiB..64MiB";
-  CLI::App* command = parent.add_subcommand("tune",
-                                            "choose schedule, chunk, channels, window, queue pairs "
-                                            "and source ports by operation and size");
-  add_common(*command, *options);
+  const config::Command command =
+      parent.subcommand("tune",
+                        "choose schedule, chunk, channels, window, queue pairs "
+                        "and source ports by operation and size");
+  add_common(command, *options);
   command
-      ->add_option("--operation", options->operations,
-                   "which collectives, separated by commas (default: that of the scenario)")
-      ->type_name("NAME,...");
-  command->add_option("--sizes", options->sizes, "whole buffers of a rank")
-      ->capture_default_str()
-      ->type_name("FIRST..LAST[ step xN]");
+      .option("--operation", options->operations,
+              "which collectives, separated by commas (default: that of the scenario)")
+      .type("NAME,...");
+  command.option("--sizes", options->sizes, "whole buffers of a rank")
+      .shows_default()
+      .type("FIRST..LAST[ step xN]");
   command
-      ->add_option("-o,--out", options->table,
-                   "write the table for NCCL's example tuner, with the schedules that NCCL has")
-      ->type_name("TABLE.csv");
-  command->footer(
+      .option("-o,--out", options->table,
+              "write the table for NCCL's example tuner, with the schedules that NCCL has")
+      .type("TABLE.csv");
+  command.footer(
       "A model of latency and bandwidth, fitted to the fabric, ranks the schedules; the best are\n"
       "emulated and their settings searched, one at a time. Never slower than the default\n"
       "schedule, which is always emulated. Where switches hash, each of these is emulated with\n"
@@ -187,32 +188,28 @@ void add_collective_tune(CLI::App& parent, int& exit_code) {
       "  paceline collective tune configs/scenarios/all-reduce.toml \\\n"
       "      --operation all_reduce,all_gather --sizes 64KiB..1MiB -o tuner.csv --json all.json\n"
       "Exit status: 0 good, 1 no collective runs, 2 bad input, 130 interrupted (nothing written).");
-  command->callback([options, &exit_code] {
+  command.callback([options, &exit_code] {
     exit_code = run_on_ranks(options->jobs, options->quiet, [&](const Workers& workers) {
       return run_tune(*options, workers, collective_tune_text);
     });
   });
 }
 
-void add_collective_explain(CLI::App& parent, int& exit_code) {
+void add_collective_explain(const config::Command& parent, int& exit_code) {
   auto options = std::make_shared<CollectiveTuneOptions>();
   options->one = true;
-  CLI::App* command = parent.add_subcommand(
-      "explain", "say why a schedule is the fastest for one operation and size");
-  add_common(*command, *options);
-  command->add_option("--operation", options->operations, "which collective")
-      ->type_name("NAME")
-      ->required();
-  command->add_option("--size", options->sizes, "the whole buffer of a rank")
-      ->type_name("BYTES")
-      ->required();
-  command->footer(
+  const config::Command command =
+      parent.subcommand("explain", "say why a schedule is the fastest for one operation and size");
+  add_common(command, *options);
+  command.option("--operation", options->operations, "which collective").type("NAME").required();
+  command.option("--size", options->sizes, "the whole buffer of a rank").type("BYTES").required();
+  command.footer(
       "For each schedule: the model's estimate with its best chunk, and the emulated time where\n"
       "there is one.\n"
       "Example:\n"
       "  paceline collective explain --set fabric.hosts=16 --operation all_reduce --size 64KiB\n"
       "Exit status: 0 good, 1 no collective runs, 2 bad input, 130 interrupted (nothing written).");
-  command->callback([options, &exit_code] {
+  command.callback([options, &exit_code] {
     exit_code = run_on_ranks(options->jobs, options->quiet, [&](const Workers& workers) {
       return run_tune(*options, workers, explain_text);
     });

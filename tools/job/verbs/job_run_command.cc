@@ -112,34 +112,34 @@ int run_job_command(JobRunOptions options) {
 
 }  // namespace
 
-void add_job_run(CLI::App& parent, int& exit_code) {
+void add_job_run(const config::Command& parent, int& exit_code) {
   auto options = std::make_shared<JobRunOptions>();
-  CLI::App* command = parent.add_subcommand(
+  const config::Command command = parent.subcommand(
       "run", "run a whole job over verbs, in real time, between the NICs of a running testbed");
-  options->input.add_to(*command, "scenario with workload.kind = \"job\"", true);
+  options->input.add_to(command, "scenario with workload.kind = \"job\"", true);
   command
-      ->add_option("--testbed", options->job.testbed,
-                   "the running testbed; its NICs are the scenario's, in order")
-      ->type_name("NAME")
-      ->required();
+      .option("--testbed", options->job.testbed,
+              "the running testbed; its NICs are the scenario's, in order")
+      .type("NAME")
+      .required();
   command
-      ->add_option("--patience", options->job.patience,
-                   "give up after this long without a message or computation (default: 60)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.5, 3600.0));
-  command->add_flag("--diagnose", options->job.diagnose,
-                    "name the ranks that hold up others; for other causes see `paceline diagnose "
-                    "--testbed`");
-  command->add_flag("--no-data", options->no_data,
-                    "let a NIC's messages share memory, and compare only their lengths; for jobs "
-                    "in which a NIC receives more than 1 GiB");
-  command->add_option("--out", options->out, "write the report as JSON")->type_name("FILE.json");
+      .option("--patience", options->job.patience,
+              "give up after this long without a message or computation (default: 60)")
+      .type("SECONDS")
+      .within(0.5, 3600.0);
+  command.flag("--diagnose", options->job.diagnose,
+               "name the ranks that hold up others; for other causes see `paceline diagnose "
+               "--testbed`");
+  command.flag("--no-data", options->no_data,
+               "let a NIC's messages share memory, and compare only their lengths; for jobs "
+               "in which a NIC receives more than 1 GiB");
+  command.option("--out", options->out, "write the report as JSON").type("FILE.json");
   command
-      ->add_option("--job-out", options->job_out,
-                   "write a timeline of each rank, for Perfetto and chrome://tracing")
-      ->type_name("FILE.json");
-  command->add_flag("-q,--quiet", options->quiet, "print nothing but errors");
-  command->footer(
+      .option("--job-out", options->job_out,
+              "write a timeline of each rank, for Perfetto and chrome://tracing")
+      .type("FILE.json");
+  command.flag("-q,--quiet", options->quiet, "print nothing but errors");
+  command.footer(
       "Runs the plan of `paceline emulate`: the same messages, with the same dependencies.\n"
       "One process per NIC sends them by RDMA WRITE, waits for as long as the job computes, and\n"
       "compares every byte received with the byte sent. The scenario's fabric only says which "
@@ -155,7 +155,7 @@ void add_job_run(CLI::App& parent, int& exit_code) {
       "  paceline emulate configs/scenarios/all-reduce.toml --set fabric.hosts=8 \\\n"
       "      --set workload.job.iterations=1\n"
       "Exit status: 0 good, 1 the run failed or data is wrong, 2 bad input, 130 interrupted.");
-  command->callback([options, &exit_code] { exit_code = run_job_command(*options); });
+  command.callback([options, &exit_code] { exit_code = run_job_command(*options); });
 }
 
 }  // namespace paceline::tools

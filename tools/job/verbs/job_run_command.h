@@ -1,10 +1,10 @@
 // `paceline job run`.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
-void add_job_run(CLI::App& parent, int& exit_code);
+void add_job_run(const config::Command& parent, int& exit_code);
 
 }  // namespace paceline::tools

@@ -65,33 +65,32 @@ std::size_t shares_in(const std::vector<std::string>& files) {
 
 }  // namespace
 
-void TaskOptions::add_to(CLI::App& command, const std::string& runs_help) {
-  command.add_option("-j,--jobs", jobs, "runs at a time (default: one per core)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  CLI::Option* const kept = command.add_option("--runs", runs, runs_help)->type_name("FILE.jsonl");
-  CLI::Option* const again =
-      command.add_flag("--fresh", fresh, "run everything again; forget the runs that are kept");
-  CLI::Option* const part =
+void TaskOptions::add_to(const config::Command& command, const std::string& runs_help) {
+  command.option("-j,--jobs", jobs, "runs at a time (default: one per core)")
+      .type("N")
+      .within(1, 1024);
+  const config::Option kept = command.option("--runs", runs, runs_help).type("FILE.jsonl");
+  const config::Option again =
+      command.flag("--fresh", fresh, "run everything again; forget the runs that are kept");
+  const config::Option part =
       command
-          .add_option("--share", share,
-                      "run only this part of the runs, and keep it in --records: many "
-                      "machines, one share each (`paceline plan` writes the commands)")
-          ->type_name("I/N");
-  CLI::Option* const folder =
-      command.add_option("--records", records, "where shares keep their runs")
-          ->type_name("FOLDER")
-          ->needs(part);
-  part->needs(folder)->excludes(kept);
-  CLI::Option* const whole =
+          .option("--share", share,
+                  "run only this part of the runs, and keep it in --records: many "
+                  "machines, one share each (`paceline plan` writes the commands)")
+          .type("I/N");
+  const config::Option folder = command.option("--records", records, "where shares keep their runs")
+                                    .type("FOLDER")
+                                    .needs(part);
+  part.needs(folder).excludes(kept);
+  const config::Option whole =
       command
-          .add_option("--gather", gather,
-                      "run nothing: take all runs from where shares kept them (the same as "
-                      "`paceline gather`)")
-          ->type_name("FOLDER");
-  whole->excludes(part)->excludes(kept)->excludes(again);
-  command.add_flag("--dry-run", dry_run, "check everything, say how many runs there are, run none");
-  command.add_flag("-q,--quiet", quiet, "print nothing but errors");
+          .option("--gather", gather,
+                  "run nothing: take all runs from where shares kept them (the same as "
+                  "`paceline gather`)")
+          .type("FOLDER");
+  whole.excludes(part).excludes(kept).excludes(again);
+  command.flag("--dry-run", dry_run, "check everything, say how many runs there are, run none");
+  command.flag("-q,--quiet", quiet, "print nothing but errors");
 }
 
 std::optional<int> TaskRun::begin(const std::string& head) {

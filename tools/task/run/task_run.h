@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "dataplane/config/command/command.h"
 #include "tools/task/kept_tasks.h"
 #include "tools/task/run/workers.h"
 
@@ -26,7 +25,7 @@ struct TaskOptions {
   bool quiet = false;
 
   // `runs_help`: of --runs, with its default.
-  void add_to(CLI::App& command, const std::string& runs_help);
+  void add_to(const config::Command& command, const std::string& runs_help);
   // Whether results are written in the end, by this rank.
   bool writes_results(const Workers& workers) const {
     return share.empty() && !dry_run && workers.first();

@@ -205,54 +205,56 @@ class Mesh {
 
 }  // namespace
 
-void add_mesh_command(CLI::App& app, int& exit_code) {
+void add_mesh_command(const config::Command& app, int& exit_code) {
   auto options = std::make_shared<MeshOptions>();
-  CLI::App* const command = app.add_subcommand("mesh",
-                                               "Probe between all NICs of running testbeds, or of "
-                                               "a fleet: delays, losses and clocks of each "
-                                               "pair");
+  const config::Command command =
+      app.subcommand("mesh",
+                     "Probe between all NICs of running testbeds, or of "
+                     "a fleet: delays, losses and clocks of each "
+                     "pair");
+  const config::Option name =
+      command
+          .option("--name", options->names,
+                  "a testbed, as given to `paceline testbed up` (repeatable; default: where "
+                  "PACELINE_SOCKET points, "
+                  "else default)")
+          .one_by_one();
+  const config::Option socket =
+      command.option("--socket", options->sockets, "a service by its socket (repeatable)")
+          .one_by_one();
+  const config::Option fleet =
+      command
+          .option("--fleet", options->fleet,
+                  "the hosts of this file instead, by their pacelined (paceline diagnose --help); "
+                  "its tokens must have the right to write")
+          .type("FILE.toml")
+          .excludes(name)
+          .excludes(socket);
+  command.option("--seconds", options->seconds, "how long").within(0.1, 3600.0).shows_default();
+  command.option("--rate", options->rate, "the most probes per second for each pair")
+      .within(0.01, 1e5)
+      .shows_default();
   command
-      ->add_option("--name", options->names,
-                   "a testbed, as given to `paceline testbed up` (repeatable; default: where "
-                   "PACELINE_SOCKET points, "
-                   "else default)")
-      ->allow_extra_args(false);
-  command->add_option("--socket", options->sockets, "a service by its socket (repeatable)")
-      ->allow_extra_args(false);
+      .option("--share", options->share,
+              "the largest share of a link's rate for probes and answers")
+      .within(1e-9, 0.01)
+      .shows_default();
+  command.option("--paths", options->paths, "UDP source ports to take in turn, from 49152 on")
+      .within(1, 64)
+      .shows_default();
+  command.option("--class", options->traffic_class, "traffic class that is measured")
+      .within(0, 6)
+      .shows_default();
   command
-      ->add_option("--fleet", options->fleet,
-                   "the hosts of this file instead, by their pacelined (paceline diagnose --help); "
-                   "its tokens must have the right to write")
-      ->type_name("FILE.toml")
-      ->excludes("--name")
-      ->excludes("--socket");
-  command->add_option("--seconds", options->seconds, "how long")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
-  command->add_option("--rate", options->rate, "the most probes per second for each pair")
-      ->check(CLI::Range(0.01, 1e5))
-      ->capture_default_str();
-  command
-      ->add_option("--share", options->share,
-                   "the largest share of a link's rate for probes and answers")
-      ->check(CLI::Range(1e-9, 0.01))
-      ->capture_default_str();
-  command->add_option("--paths", options->paths, "UDP source ports to take in turn, from 49152 on")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  command->add_option("--class", options->traffic_class, "traffic class that is measured")
-      ->check(CLI::Range(0, 6))
-      ->capture_default_str();
-  command
-      ->add_option("--clock", options->clocks,
-                   "make the clock of a NIC wrong, to see what is found: h1=1ms,50ppm sets it 1 ms "
-                   "ahead and 50 ppm fast, h1=-20us@2s sets it back after 2 s (repeatable)")
-      ->type_name("NIC=OFF")
-      ->excludes("--fleet")
-      ->allow_extra_args(false);
-  command->add_flag("--all", options->all, "list all pairs, not only the slowest");
-  command->add_flag("--json", options->json, "everything, with each path, for machines");
-  command->footer(
+      .option("--clock", options->clocks,
+              "make the clock of a NIC wrong, to see what is found: h1=1ms,50ppm sets it 1 ms "
+              "ahead and 50 ppm fast, h1=-20us@2s sets it back after 2 s (repeatable)")
+      .type("NIC=OFF")
+      .excludes(fleet)
+      .one_by_one();
+  command.flag("--all", options->all, "list all pairs, not only the slowest");
+  command.flag("--json", options->json, "everything, with each path, for machines");
+  command.footer(
       "A probe is a datagram of 64 bytes in the class of data. The far NIC's service answers it "
       "and\n"
       "tells when it came and when the answer left. This splits a round trip in two:\n"
@@ -272,7 +274,7 @@ void add_mesh_command(CLI::App& app, int& exit_code) {
       "  paceline mesh --clock h1=1ms,50ppm   a clock that is off\n"
       "Exit status: 0 good, 1 no testbed or no answer, 2 bad input, 130 interrupted (results so\n"
       "far are printed).");
-  command->callback([options, &exit_code] { exit_code = Mesh(*options).run(); });
+  command.callback([options, &exit_code] { exit_code = Mesh(*options).run(); });
 }
 
 }  // namespace paceline::tools

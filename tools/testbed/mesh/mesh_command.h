@@ -1,10 +1,10 @@
 // `paceline mesh`: probes between all NICs of running testbeds, or of a fleet.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "dataplane/config/command/command.h"
 
 namespace paceline::tools {
 
-void add_mesh_command(CLI::App& app, int& exit_code);
+void add_mesh_command(const config::Command& app, int& exit_code);
 
 }  // namespace paceline::tools

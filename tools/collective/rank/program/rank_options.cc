@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "dataplane/config/command_line.h"
@@ -14,37 +13,32 @@ namespace {
 
 constexpr int kBadInput = 2;
 
-void add_options(CLI::App& app, RankOptions& options) {
-  app.add_flag("--plan", options.plan,
-               "run the part of a job that the parent sends, in the place of a collective");
-  app.add_option("--rank", options.rank, "this one, from 0")->type_name("R")->required();
-  app.add_option("--ranks", options.ranks, "of the group")
-      ->type_name("N")
-      ->check(CLI::Range(2U, kMostRanks))
-      ->required();
-  app.add_option("--per-server", options.per_server, "ranks of a server (default: 1)")
-      ->type_name("G");
-  app.add_option("--operation", options.operation, "which collective (default: all_reduce)")
-      ->type_name("NAME");
-  app.add_option("--schedule", options.schedule, "by which schedule (default: ring)")
-      ->type_name("NAME");
-  app.add_option("--bytes", options.bytes, "whole buffers of a rank, multiples of 4")
-      ->type_name("S,...")
-      ->delimiter(',');
-  app.add_option("--iterations", options.iterations,
-                 "of each size, after one that is not counted (default: 4)")
-      ->type_name("K")
-      ->check(CLI::Range(1U, 100'000U));
-  app.add_option("--chunk-bytes", options.chunk_bytes, "the largest message (default: 1 MiB)")
-      ->type_name("B")
-      ->check(CLI::Range(std::uint64_t{4}, std::uint64_t{1} << 30));
-  app.add_option("--window", options.window, "parts in flight at once (default: 8)")
-      ->type_name("W")
-      ->check(CLI::Range(1U, kMostWindow));
-  app.add_option("--meet", options.meet, "socket of the parent")->type_name("PATH")->required();
-  app.add_option("--timeout", options.patience, "seconds without progress (default: 60)")
-      ->type_name("S")
-      ->check(CLI::Range(0.1, 3600.0));
+void add_options(const config::Command& app, RankOptions& options) {
+  app.flag("--plan", options.plan,
+           "run the part of a job that the parent sends, in the place of a collective");
+  app.option("--rank", options.rank, "this one, from 0").type("R").required();
+  app.option("--ranks", options.ranks, "of the group").type("N").within(2U, kMostRanks).required();
+  app.option("--per-server", options.per_server, "ranks of a server (default: 1)").type("G");
+  app.option("--operation", options.operation, "which collective (default: all_reduce)")
+      .type("NAME");
+  app.option("--schedule", options.schedule, "by which schedule (default: ring)").type("NAME");
+  app.option("--bytes", options.bytes, "whole buffers of a rank, multiples of 4")
+      .type("S,...")
+      .separated_by(',');
+  app.option("--iterations", options.iterations,
+             "of each size, after one that is not counted (default: 4)")
+      .type("K")
+      .within(1U, 100'000U);
+  app.option("--chunk-bytes", options.chunk_bytes, "the largest message (default: 1 MiB)")
+      .type("B")
+      .within(std::uint64_t{4}, std::uint64_t{1} << 30);
+  app.option("--window", options.window, "parts in flight at once (default: 8)")
+      .type("W")
+      .within(1U, kMostWindow);
+  app.option("--meet", options.meet, "socket of the parent").type("PATH").required();
+  app.option("--timeout", options.patience, "seconds without progress (default: 60)")
+      .type("S")
+      .within(0.1, 3600.0);
 }
 
 std::vector<std::string> option_errors(const RankOptions& options) {
@@ -76,7 +70,7 @@ std::vector<std::string> option_errors(const RankOptions& options) {
 
 RankCommand read_rank_command(int argc, char** argv) {
   RankCommand command;
-  CLI::App app{
+  const config::Command app{
       "One rank of a collective or a job over verbs; `paceline collective bench --testbed` and "
       "`paceline job run` start them all"};
   add_options(app, command.options);
