@@ -3,6 +3,7 @@
 #include "dataplane/config/command/command.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <catch2/catch.hpp>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ struct Declared {
   int jobs = 4;
   double seconds = 1.5;
   double rate = 0;
+  std::array<int, 2> cpus{0, 0};
   std::string mode = "fast";
   bool quiet = false;
   bool ran = false;
@@ -45,6 +47,7 @@ struct Declared {
     run.option("-j,--jobs", jobs).type("N").within(1, 16).excludes(seeded);
     run.option("--seconds", seconds).within(0.5, 60.0).shows_default().needs(seeded);
     run.option("--rate", rate).not_negative();
+    run.option("--cpus", cpus, "of both ends");
     run.option("--mode", mode, "how").one_of({"fast", "exact"}).shows_default();
     run.flag("-q,--quiet", quiet, "say nothing");
     run.footer("Example:\n  program run x");
@@ -73,8 +76,9 @@ struct Declared {
 
 TEST_CASE("values reach the variables of options, and the callback runs", "[config][command]") {
   Declared line;
-  CHECK(!line.read({"--set", "a=1", "x", "--set", "b=2", "--sizes", "4,8", "--seed", "0x10",
-                    "--parts=3", "--seconds", "2.5", "--rate", "0.5", "--mode", "exact", "-q"}));
+  CHECK(!line.read({"--set",  "a=1",  "x",         "--set",     "b=2",   "--sizes", "4,8",
+                    "--seed", "0x10", "--parts=3", "--seconds", "2.5",   "--rate",  "0.5",
+                    "--cpus", "2",    "3",         "--mode",    "exact", "-q"}));
   CHECK(line.ran);
   CHECK(line.program.got_subcommand(line.run));
   CHECK(line.file == "configs/x");
@@ -84,6 +88,7 @@ TEST_CASE("values reach the variables of options, and the callback runs", "[conf
   CHECK(line.parts == 3);
   CHECK(line.seconds == 2.5);
   CHECK(line.rate == 0.5);
+  CHECK(line.cpus == std::array<int, 2>{2, 3});
   CHECK(line.mode == "exact");
   CHECK(line.quiet);
 }
@@ -96,6 +101,7 @@ TEST_CASE("what an option allows is told where it is broken", "[config][command]
   CHECK(line.fault({"x", "--seconds", "61"}) == "--seconds 61: allowed is [0.5 .. 60]");
   CHECK(line.fault({"x", "--rate", "-1"}) == "--rate -1: allowed is 0 or a number above 0");
   CHECK_THAT(line.fault({"x", "--mode", "fas"}), Contains("allowed is \"fast\" or \"exact\""));
+  CHECK(line.read({"x", "--cpus", "2", "b"}) == kBadCommandLine);
   CHECK(line.fault({"x", "y"}) == "y: one argument too many; FILE is x");
 }
 
