@@ -282,7 +282,7 @@ int report_experiment(const ExperimentOptions& options) {
 
 config::Command add_experiment_part(const config::Command& command, const char* name,
                                     const char* help, const std::function<void()>& run) {
-  const config::Command sub = command.subcommand(name, help);
+  config::Command sub = command.subcommand(name, help);
   sub.callback(run);
   return sub;
 }

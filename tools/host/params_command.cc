@@ -107,7 +107,7 @@ void add_params_command(const config::Command& app, int& exit_code) {
   command.require_subcommand();
   auto options = std::make_shared<ParamsOptions>();
   const auto add = [&](const char* name, const char* help, int (*run)(const ParamsOptions&)) {
-    const config::Command sub = command.subcommand(name, help);
+    config::Command sub = command.subcommand(name, help);
     options->daemon.add_to(sub);
     sub.callback([options, &exit_code, run] { exit_code = run(*options); });
     return sub;

@@ -53,7 +53,7 @@ int tuner_journal(const TunerHostOptions& options) {
 void add_tuner_host_commands(const config::Command& tuner, int& exit_code) {
   auto options = std::make_shared<TunerHostOptions>();
   const auto add = [&](const char* name, const char* help, int (*run)(const TunerHostOptions&)) {
-    const config::Command sub = tuner.subcommand(name, help);
+    config::Command sub = tuner.subcommand(name, help);
     options->daemon.add_to(sub);
     sub.callback([options, &exit_code, run] { exit_code = run(*options); });
     return sub;

@@ -187,7 +187,7 @@ void add_testbed_command(const config::Command& app, int& exit_code) {
   command.require_subcommand();
   auto options = std::make_shared<TestbedOptions>();
   const auto add = [&](const char* name, const char* help, int (*run)(const TestbedOptions&)) {
-    const config::Command sub = command.subcommand(name, help);
+    config::Command sub = command.subcommand(name, help);
     sub.option("--name", options->name, "name of the testbed, if there are several")
         .shows_default();
     sub.option("--socket", options->socket,

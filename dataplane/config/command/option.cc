@@ -1,7 +1,4 @@
 #include "dataplane/config/command/option.h"
-
-#include <utility>
-
 #include <CLI/CLI.hpp>
 
 namespace paceline::config {
@@ -76,8 +73,8 @@ Option Option::excludes(Option other) const {
   return *this;
 }
 
-Option Option::transform(std::function<std::string(std::string)> change) const {
-  option_->transform(std::move(change));
+Option Option::transform(const std::function<std::string(std::string)>& change) const {
+  option_->transform(change);
   return *this;
 }
 

@@ -38,7 +38,7 @@ class Option {
 
   Option needs(Option other) const;
   Option excludes(Option other) const;
-  Option transform(std::function<std::string(std::string)> change) const;
+  Option transform(const std::function<std::string(std::string)>& change) const;
 
  private:
   CLI::Option* option_;

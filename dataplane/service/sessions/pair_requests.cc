@@ -169,7 +169,7 @@ Status PairRequests::create_qp(const attach::Message& request, Reply& reply) {
   }
   attach::CreateQpReply answer;
   reply.make_room(sizeof answer);
-  const Status made = make_in_engine(
+  Status made = make_in_engine(
       pair, config, [&](std::uint32_t) { state_.worker_session->add(*pair.adapter, *bell); });
   if (made.error != 0) return made;
   no_pair.keep();
@@ -228,7 +228,7 @@ Status PairRequests::create_target(const attach::CreateQpRequest& r, Reply& repl
   reply.make_room(sizeof(attach::CreateQpReply));
   auto& targets = pair.domain->domain->targets;
   std::erase_if(targets, [](const auto& entry) { return entry.second.expired(); });
-  const Status made = make_in_engine(pair, config, [&](std::uint32_t number) {
+  Status made = make_in_engine(pair, config, [&](std::uint32_t number) {
     pair.adapter->add_listener(state_.notices.writing.get(), handle);
     targets[number] = pair.adapter;
   });

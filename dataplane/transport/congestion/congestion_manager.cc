@@ -356,8 +356,7 @@ void CongestionManager::on_notice(const wire::IpAddress& peer, const NoticeMessa
   const std::uint32_t to = core_.peers.find(peer, notice.traffic_class);
   if (to == kNoIndex) return;
   std::uint32_t context = core_.peers[to].datagram_context;
-  for (std::uint32_t i = 0; i < core_.qps.size(); ++i) {
-    const QueuePair* const qp = core_.qps[i];
+  for (const QueuePair* const qp : core_.qps) {
     if (qp == nullptr || qp->peer != to || qp->remote_number != notice.dest_qpn) continue;
     context = qp->context;
     break;
