@@ -225,9 +225,8 @@ def wide_classes(root, paths):
         code = code_of(root / path)
         for match in CLASS.finditer(code):
             name, body = match.group(1), body_of(code, match.end())
-            members_most = rules.MEMBERS_CROWDED.get(name, rules.MEMBERS_FAIL)
             for what, count, most in (("member functions", functions(name, body), rules.FUNCTIONS_FAIL),
-                                      ("data members", data_members(body), members_most)):
+                                      ("data members", data_members(body), rules.MEMBERS_FAIL)):
                 if count > most:
                     yield path, name, what, count, most
 

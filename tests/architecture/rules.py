@@ -531,7 +531,6 @@ LINES_FAIL = 600
 # Pairs of .h and .cc side by side in a folder: a reader finds a file by the name of its folder.
 PAIRS_FAIL = 12
 
-# Member functions and data members of a class. Classes with more data members, which may not grow.
+# Member functions and data members of a class.
 FUNCTIONS_FAIL = 40
 MEMBERS_FAIL = 25
-MEMBERS_CROWDED = {}

@@ -126,13 +126,13 @@ def peer_dies(wire):
 def memory_is_shared():
     """Whether programs of this user share memory with the service: they need a userfaultfd that serves faults
     of the kernel (docs/service.md, Memory)."""
-    if os.access("/dev/userfaultfd", os.R_OK | os.W_OK):
+    if os.geteuid() == 0 or os.access("/dev/userfaultfd", os.R_OK | os.W_OK):
         return True
     try:
         with open("/proc/sys/vm/unprivileged_userfaultfd", encoding="ascii") as file:
-            return os.geteuid() == 0 or file.read().strip() == "1"
+            return file.read().strip() == "1"
     except OSError:
-        return os.geteuid() == 0
+        return False
 
 
 def device_status(wire):
