@@ -68,6 +68,8 @@ struct Desk {
           service::SessionOperations{[] { return "{}"; }, {}});
     });
   }
+  // The controller belongs to the control thread: that ends first.
+  ~Desk() { running.stop(); }
   static service::ServiceSettings settings_of(std::vector<std::string> folders) {
     service::ServiceSettings settings;
     settings.plugin_folders = std::move(folders);
