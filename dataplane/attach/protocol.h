@@ -23,13 +23,15 @@ namespace paceline::attach {
 
 inline constexpr std::uint32_t kMagic = 0x4C43'4150;  // "PACL"
 inline constexpr std::uint16_t kMajor = 1;
-// 1: memory windows; 2: rdma_cm; 3: counters of a port, resizing of shared receive queues; 4: XRC
-inline constexpr std::uint16_t kMinor = 4;
-inline constexpr std::size_t kMaxMessage = 64U << 10U;  // bytes, header included
-inline constexpr std::size_t kMaxDescriptors = 4;       // of one message
-inline constexpr std::size_t kNameBytes = 32;           // with the closing zero
-inline constexpr std::size_t kMaxNics = 256;            // of one service, in one listing
-inline constexpr std::size_t kGids = 4;
+// 1: memory windows; 2: rdma_cm; 3: counters of a port, resizing of shared receive queues; 4: XRC;
+// 5: devices of several ports
+inline constexpr std::uint16_t kMinor = 5;
+inline constexpr std::size_t kMaxMessage = 64U << 10U;          // bytes, header included
+inline constexpr std::size_t kMaxDescriptors = 4;               // of one message
+inline constexpr std::size_t kNameBytes = 32;                   // with the closing zero
+inline constexpr std::size_t kMaxNics = 256;                    // of one service, in one listing
+inline constexpr std::size_t kGids = 4;                         // of a port
+inline constexpr std::size_t kMaxPorts = 8;                     // of a NIC
 inline constexpr const char* kDefaultSocket = "paceline.sock";  // of runtime_folder.h
 
 enum class Operation : std::uint16_t {
@@ -134,14 +136,37 @@ struct NicInfo {
   std::array<std::array<std::byte, 16>, kGids> gids{};
   std::array<GidKind, kGids> gid_kinds{};
   std::array<std::byte, 6> mac{};
-  std::uint16_t mtu = 0;       // payload bytes of a full packet: 256 .. 4096
-  std::uint16_t local_id = 0;  // names the instance among those of its service; never 0
-  std::uint8_t up = 0;
-  std::uint8_t gone = 0;  // it was taken away, and cannot be opened
-  std::uint8_t reserved[4] = {};
+  std::uint16_t mtu = 0;        // payload bytes of a full packet: 256 .. 4096
+  std::uint16_t local_id = 0;   // names the instance among those of its service; never 0
+  std::uint8_t up = 0;          // bit p - 1: port p has a link
+  std::uint8_t gone = 0;        // it was taken away, and cannot be opened
+  std::uint8_t more_ports = 0;  // beyond port 1, whose GIDs and local_id these are
+  std::uint8_t reserved[3] = {};
   NicLimits limits{};
   std::uint64_t clock_khz = 0;  // of timestamps: 1,000,000
 };
+inline std::uint32_t ports_of(const NicInfo& nic) { return nic.more_ports + 1U; }
+inline bool has_port(const NicInfo& nic, std::uint32_t port) {
+  return port >= 1 && port <= ports_of(nic);
+}
+inline bool is_up(const NicInfo& nic, std::uint32_t port) {
+  return (nic.up >> (port - 1) & 1) != 0;
+}
+// Each port has a subnet of its own: that of port p is p - 1 more than that of port 1, in bytes 12
+// and 13 of the GID.
+inline std::array<std::byte, 16> gid_of(const NicInfo& nic, std::uint32_t port, std::size_t index) {
+  std::array<std::byte, 16> gid = nic.gids[index];
+  if (nic.gid_kinds[index] == GidKind::none) return gid;
+  const std::uint32_t subnet =
+      (std::to_integer<std::uint32_t>(gid[12]) << 8 | std::to_integer<std::uint32_t>(gid[13])) +
+      port - 1;
+  gid[12] = static_cast<std::byte>(subnet >> 8);
+  gid[13] = static_cast<std::byte>(subnet);
+  return gid;
+}
+inline std::uint16_t local_id_of(const NicInfo& nic, std::uint32_t port) {
+  return static_cast<std::uint16_t>(nic.local_id + (port - 1) * kMaxNics);
+}
 struct NicList {  // `count` NicInfos follow
   std::uint32_t count = 0;
   std::uint32_t reserved = 0;

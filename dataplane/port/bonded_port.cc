@@ -8,9 +8,11 @@ namespace paceline {
 namespace {
 
 // Fields of an Ethernet frame without VLAN tags: the low halves of the addresses, which tell peers
-// apart, and the UDP source port.
+// apart, the halves before those, which name a port's subnet, and the UDP source port.
 constexpr std::size_t kEtherTypeAt = 12;
 constexpr std::uint16_t kIpv4 = 0x0800;
+constexpr std::size_t kSubnetAt = 14 + 12;  // of IPv4's source
+constexpr std::size_t kSubnetV6At = 14 + 20;
 constexpr std::size_t kSourceAt = 14 + 14;       // of IPv4
 constexpr std::size_t kDestinationAt = 14 + 18;  // likewise
 constexpr std::size_t kSourceV6At = 14 + 22;
@@ -40,6 +42,11 @@ BondedPort::BondedPort(std::span<Port* const> ports)
   assert(count_ >= 2 && count_ <= kMostPorts);
   std::copy(ports.begin(), ports.end(), ports_.begin());
   refused_by_.fill(kNone);
+}
+
+BondedPort::BondedPort(std::span<Port* const> ports, std::uint16_t first_subnet)
+    : BondedPort(ports) {
+  first_subnet_ = first_subnet;
 }
 
 // Each call begins with another port, so that none is left waiting.
@@ -91,13 +98,22 @@ std::size_t BondedPort::port_for_data(const Packet& packet, std::uint8_t traffic
   return free_first(traffic_class, now, 0xFF, port);
 }
 
+// A packet from an address of no port takes the first.
+std::size_t BondedPort::port_by_address(const Packet& packet) const {
+  const bool v4 = load16(packet, kEtherTypeAt) == kIpv4;
+  const std::uint16_t subnet = load16(packet, v4 ? kSubnetAt : kSubnetV6At);
+  const auto port = static_cast<std::uint16_t>(subnet - *first_subnet_);
+  return port < count_ ? port : 0;
+}
+
 std::size_t BondedPort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
   refused_by_[traffic_class] = kNone;
   for (std::size_t i = 0; i < burst.size(); ++i) {
-    Heard* const peer = traffic_class == kControlClass
+    Heard* const peer = traffic_class == kControlClass && !first_subnet_
                             ? &(*peers_)[slot(*burst[i], kDestinationAt, kDestinationV6At) % kPeers]
                             : nullptr;
     std::size_t port = peer != nullptr ? free_first(kControlClass, now, peer->lately, peer->last)
+                       : first_subnet_ ? port_by_address(*burst[i])
                                        : port_for_data(*burst[i], traffic_class, now);
     if (port == count_ && links_up() != 0) return i;
     if (port == count_) port = 0;  // without any link that one says what becomes of it
@@ -126,7 +142,7 @@ Picos BondedPort::rx_ready_at() const {
 // A packet that was refused waits for its own port, as long as that can send.
 Picos BondedPort::tx_ready_at(std::uint8_t traffic_class) const {
   const std::uint8_t refused = refused_by_[traffic_class];
-  if (refused != kNone && usable(refused, traffic_class))
+  if (refused != kNone && (first_subnet_ || usable(refused, traffic_class)))
     return ports_[refused]->tx_ready_at(traffic_class);
   if (links_up() == 0) return ports_[0]->tx_ready_at(traffic_class);
   Picos ready = kNever;
@@ -144,7 +160,7 @@ std::uint8_t BondedPort::links_up() const {
 
 PortInfo BondedPort::info() const {
   PortInfo info = ports_[0]->info();
-  info.link_rate.bps *= count_;
+  if (!first_subnet_) info.link_rate.bps *= count_;
   return info;
 }
 

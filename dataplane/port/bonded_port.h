@@ -1,5 +1,7 @@
-// One port over several: the links of a NIC with one queue-pair table and one address. The engine
-// above sees the rate of all together.
+// One port over several: the links of a NIC with one queue-pair table. The engine above sees the
+// rate of all together, or, if each link has an address, of one.
+//
+// Without such addresses:
 //
 // A data packet's UDP source port names its plane (source port modulo the number of ports). So an
 // engine that uses consecutive source ports in turn (multipath) uses the planes in turn, and one
@@ -10,12 +12,17 @@
 // heard lately, they take the one that is free first. So they even out the load of the ports, and a
 // peer that has lost a port receives them. While nothing is heard of a peer, they take the ports in
 // turn, so that each retry goes another way.
+//
+// If each link has an address, in a subnet of its own (wire::subnet_of), a packet takes the link
+// whose address it comes from, whatever the state of the link. Packets for other links wait behind
+// one that its link does not take yet.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +36,9 @@ class BondedPort final : public Port {
 
   // 2 to kMostPorts ports with one pool and links of one rate. They must outlive this.
   explicit BondedPort(std::span<Port* const> ports);
+  // The same, with an address each: the first port's is in `first_subnet`, the next one's in the
+  // next.
+  BondedPort(std::span<Port* const> ports, std::uint16_t first_subnet);
 
   std::size_t rx(std::span<Packet*> burst) override;
   std::size_t tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) override;
@@ -58,6 +68,7 @@ class BondedPort final : public Port {
   std::size_t free_first(std::uint8_t traffic_class, Picos now, std::uint8_t among,
                          std::size_t last) const;
   std::size_t port_for_data(const Packet& packet, std::uint8_t traffic_class, Picos now) const;
+  std::size_t port_by_address(const Packet& packet) const;
   static void note_control(Heard& peer, std::size_t port);
 
   std::array<Port*, kMostPorts> ports_{};
@@ -66,6 +77,7 @@ class BondedPort final : public Port {
   // By class: the port that refused the last packet offered; kNone: it was taken.
   std::array<std::uint8_t, kTrafficClasses> refused_by_;
   std::unique_ptr<std::array<Heard, kPeers>> peers_;  // by a hash of the address
+  std::optional<std::uint16_t> first_subnet_;         // each port has an address
 };
 
 }  // namespace paceline

@@ -2,6 +2,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "dataplane/verbs/abi/results.h"
 #include "dataplane/verbs/completion/completion_queue.h"
 #include "dataplane/verbs/device/context.h"
@@ -49,7 +51,7 @@ bool describe(Context& context, const attach::AsyncNotice& notice, ibv_async_eve
   const std::lock_guard hold(context.objects);
   switch (subject_of(out.event_type)) {
     case Subject::port:
-      out.element.port_num = 1;
+      out.element.port_num = std::max(1, static_cast<int>(notice.handle));
       return true;
     case Subject::device:
       out.element.port_num = 0;

@@ -40,7 +40,7 @@ NicBook two_hosts() {
     nics[i].gid_kinds[0] = attach::GidKind::roce_v2_ipv4;
   }
   return {std::move(nics), [](std::size_t, const wire::IpAddress&) { return true; },
-          [](std::size_t) { return true; }};
+          [](std::size_t, std::uint32_t) { return true; }};
 }
 
 void check_end(ConnectionManager& manager, Nanos now, std::span<const std::uint32_t> channels) {

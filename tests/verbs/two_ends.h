@@ -87,9 +87,9 @@ static inline int to_state(struct ibv_qp* qp, enum ibv_qp_state state) {
   return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-static inline void connect_one(struct ibv_qp* qp, const struct ibv_qp* to,
-                               const union ibv_gid* gid) {
-  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+static inline void connect_at(struct ibv_qp* qp, uint8_t port, const struct ibv_qp* to,
+                              const union ibv_gid* gid) {
+  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = port};
   attr.qp_access_flags =
       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   NEED(ibv_modify_qp(qp, &attr,
@@ -104,7 +104,7 @@ static inline void connect_one(struct ibv_qp* qp, const struct ibv_qp* to,
   attr.ah_attr.is_global = 1;
   attr.ah_attr.grh.dgid = *gid;
   attr.ah_attr.grh.hop_limit = 8;
-  attr.ah_attr.port_num = 1;
+  attr.ah_attr.port_num = port;
   NEED(ibv_modify_qp(qp, &attr,
                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
@@ -118,6 +118,11 @@ static inline void connect_one(struct ibv_qp* qp, const struct ibv_qp* to,
   NEED(ibv_modify_qp(qp, &attr,
                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+}
+
+static inline void connect_one(struct ibv_qp* qp, const struct ibv_qp* to,
+                               const union ibv_gid* gid) {
+  connect_at(qp, 1, to, gid);
 }
 
 /* Both ends to RTS. */

@@ -38,11 +38,34 @@ std::string gid_text(const std::array<std::byte, 16>& gid) {
   return text + "\n";
 }
 
-// Files of /sys/class/infiniband/NAME, in the kernel's words.
+// Files of /sys/class/infiniband/NAME/ports/PORT, in the kernel's words.
+void add_port(std::vector<TreeFile>& out, const attach::NicInfo& nic, std::uint32_t number) {
+  const std::string name = attach::text_of(nic.name);
+  const std::string port = fmt::format("sys/class/infiniband/{}/ports/{}/", name, number);
+  const bool up = attach::is_up(nic, number);
+  out.push_back({port + "state", up ? "4: ACTIVE\n" : "1: DOWN\n"});
+  out.push_back({port + "phys_state", up ? "5: LinkUp\n" : "3: Disabled\n"});
+  out.push_back({port + "link_layer", "Ethernet\n"});
+  out.push_back({port + "lid", fmt::format("{:#x}\n", attach::local_id_of(nic, number))});
+  out.push_back({port + "lid_mask_count", "0\n"});
+  out.push_back({port + "sm_lid", "0x0\n"});
+  out.push_back({port + "sm_sl", "0\n"});
+  out.push_back({port + "cap_mask", "0x00000000\n"});
+  out.push_back(
+      {port + "rate", fmt::format("{} Gb/sec\n", static_cast<double>(nic.rate_mbps) / 1e3)});
+  out.push_back({port + "pkeys/0", "0xffff\n"});
+  for (std::size_t i = 0; i < nic.gids.size(); ++i) {
+    if (nic.gid_kinds[i] == attach::GidKind::none) continue;
+    out.push_back({fmt::format("{}gids/{}", port, i), gid_text(attach::gid_of(nic, number, i))});
+    out.push_back({fmt::format("{}gid_attrs/types/{}", port, i), "RoCE v2\n"});
+    out.push_back({fmt::format("{}gid_attrs/ndevs/{}", port, i), name + "\n"});
+  }
+}
+
+// Files of /sys/class/infiniband/NAME. Counters are those of the device, at port 1.
 void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic, const NicListing& listing) {
   const std::string name = attach::text_of(nic.name);
   const std::string device = "sys/class/infiniband/" + name + "/";
-  const std::string port = device + "ports/1/";
   out.push_back({device + "node_type", "1: CA\n"});
   out.push_back({device + "node_desc", name + "\n"});
   out.push_back({device + "hca_type", "Paceline\n"});
@@ -51,23 +74,9 @@ void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic, const Ni
   out.push_back({device + "node_guid", guid_text(nic.guid)});
   out.push_back({device + "sys_image_guid", guid_text(nic.guid)});
   out.push_back({device + "device/numa_node", "-1\n"});
-  out.push_back({port + "state", nic.up != 0 ? "4: ACTIVE\n" : "1: DOWN\n"});
-  out.push_back({port + "phys_state", nic.up != 0 ? "5: LinkUp\n" : "3: Disabled\n"});
-  out.push_back({port + "link_layer", "Ethernet\n"});
-  out.push_back({port + "lid", fmt::format("{:#x}\n", nic.local_id)});
-  out.push_back({port + "lid_mask_count", "0\n"});
-  out.push_back({port + "sm_lid", "0x0\n"});
-  out.push_back({port + "sm_sl", "0\n"});
-  out.push_back({port + "cap_mask", "0x00000000\n"});
-  out.push_back(
-      {port + "rate", fmt::format("{} Gb/sec\n", static_cast<double>(nic.rate_mbps) / 1e3)});
-  out.push_back({port + "pkeys/0", "0xffff\n"});
-  for (const std::string& counter : listing.counters) out.push_back({port + counter, "0\n"});
-  for (std::size_t i = 0; i < nic.gids.size(); ++i) {
-    if (nic.gid_kinds[i] == attach::GidKind::none) continue;
-    out.push_back({fmt::format("{}gids/{}", port, i), gid_text(nic.gids[i])});
-    out.push_back({fmt::format("{}gid_attrs/types/{}", port, i), "RoCE v2\n"});
-    out.push_back({fmt::format("{}gid_attrs/ndevs/{}", port, i), name + "\n"});
+  for (std::uint32_t port = 1; port <= attach::ports_of(nic); ++port) add_port(out, nic, port);
+  for (const std::string& counter : listing.counters) {
+    out.push_back({device + "ports/1/" + counter, "0\n"});
   }
 }
 

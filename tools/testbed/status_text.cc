@@ -138,16 +138,20 @@ std::string nics_text(std::span<const attach::NicInfo> nics) {
   std::string text =
       fmt::format("{:<12} {:<16} {:<24} {:>12} {:>6}\n", "nic", "GID 0", "GID 1", "rate", "mtu");
   for (const attach::NicInfo& nic : nics) {
-    const auto gid = [&](std::size_t i) {
+    const auto gid = [&](std::uint32_t port, std::size_t i) {
       return nic.gid_kinds[i] == attach::GidKind::none
                  ? std::string("-")
-                 : wire::to_text(wire::IpAddress{nic.gids[i]});
+                 : wire::to_text(wire::IpAddress{attach::gid_of(nic, port, i)});
     };
     const std::string rate =
         nic.rate_mbps == 0 ? "unlimited"
                            : fmt::format("{:g} Gb/s", static_cast<double>(nic.rate_mbps) / 1000);
     text += fmt::format("{:<12} {:<16} {:<24} {:>12} {:>6}\n", printable(attach::text_of(nic.name)),
-                        gid(0), gid(1), rate, nic.mtu);
+                        gid(1, 0), gid(1, 1), rate, nic.mtu);
+    for (std::uint32_t port = 2; port <= attach::ports_of(nic); ++port) {
+      text += fmt::format("{:<12} {:<16} {}\n", fmt::format("  port {}", port), gid(port, 0),
+                          gid(port, 1));
+    }
   }
   return text;
 }

@@ -79,7 +79,7 @@ struct PortConfig {
 // [nic]: the hosts of an emulated testbed as NIC instances.
 struct NicConfig {
   std::vector<std::string> names;  // those without one are called h0, h1, ...
-  std::string shape = "bonded";    // "separate": an instance a port, h0p0, h0p1, ...
+  std::string shape = "bonded";    // or "separate", "multiport": driver/scenario/scenario_setup.h
   Picos transmit_ring = picos_from_micros(20);
   bool lend_payload = true;
 };

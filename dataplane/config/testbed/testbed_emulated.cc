@@ -14,7 +14,7 @@ namespace paceline::config {
 
 namespace {
 
-constexpr auto kShapes = std::to_array<std::string_view>({"bonded", "separate"});
+constexpr auto kShapes = std::to_array<std::string_view>({"bonded", "separate", "multiport"});
 
 constexpr auto kNicKeys = std::to_array<KeySpec>({
     {.path = "nic.lend_payload",
@@ -23,8 +23,10 @@ constexpr auto kNicKeys = std::to_array<KeySpec>({
     {.path = "nic.shape",
      .form = Form::choice,
      .choices = kShapes,
-     .meaning = "For a NIC with several ports. \"bonded\": one device; queue pairs outlive ports. "
-                "\"separate\": a device a port, `h0p0`, `h0p1`."},
+     .meaning =
+         "For a NIC with several ports. \"bonded\": one device of one port, whose queue pairs "
+         "outlive links. \"separate\": a device a port, `h0p0`, `h0p1`. \"multiport\": one "
+         "device whose ports have an address each."},
     {.path = "nic.transmit_ring",
      .min = 0,
      .max = 1e9,

@@ -241,7 +241,10 @@ WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
   }
   if (!plan.error.empty()) return plan;
   if (shape == NicShape::separate) plan.fabric.ports = 1;
-  const std::uint32_t ports = plan.fabric.ports;
+  plan.fabric.port_subnets = shape == NicShape::multiport && plan.fabric.ports > 1;
+  // That one queue pair can use.
+  const std::uint32_t ports = plan.fabric.port_subnets ? 1 : plan.fabric.ports;
+  if (plan.fabric.port_subnets) plan.engine.port_subnets = plan.fabric.ports;
 
   const IdealClock clock(scenario, 2);  // for the wire bytes of a packet
   const fabric::Topology topology(plan.fabric);

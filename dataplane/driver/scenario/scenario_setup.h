@@ -30,9 +30,9 @@ struct WorldPlan {
   std::vector<bool> speaks_control;  // per host
 };
 
-// How a NIC of several ports is seen: as one host, or as a host for each port (fabric.nics() hosts,
-// then as many again).
-enum class NicShape : std::uint8_t { bonded, separate };
+// How a NIC of several ports is seen: as one host that uses them all, as a host for each port
+// (fabric.nics() hosts, then as many again), or as one host with an address for each port.
+enum class NicShape : std::uint8_t { bonded, separate, multiport };
 
 WorldPlan plan_world(const config::Scenario& scenario, NicShape shape = NicShape::bonded);
 

@@ -13,7 +13,8 @@ PlanePort::PlanePort(Forwarding& forwarding, HostPort& port, std::uint32_t endpo
       hosts_(forwarding.state().spec.hosts / forwarding.state().spec.ports),
       ports_(forwarding.state().spec.ports),
       own_(endpoint / hosts_),
-      shared_(forwarding.state().spec.shared_planes) {}
+      shared_(forwarding.state().spec.shared_planes),
+      subnets_(forwarding.state().spec.port_subnets) {}
 
 std::size_t PlanePort::tx(Picos now, std::uint8_t traffic_class, std::span<Packet* const> burst) {
   if (burst.empty() || !port_.takes(now, traffic_class)) {
@@ -22,7 +23,9 @@ std::size_t PlanePort::tx(Picos now, std::uint8_t traffic_class, std::span<Packe
   Packet& packet = *burst[0];
   packet.traffic_class = traffic_class;
   forwarding_.prepare(packet);
-  if (packet.route < hosts_) {
+  if (subnets_ && packet.route < hosts_ * ports_) {
+    if (!shared_ && packet.route / hosts_ != own_) packet.route = kRouteNone;
+  } else if (packet.route < hosts_) {
     packet.route += port_of_destination(packet, packet.route) * hosts_;
   } else if (packet.route < hosts_ * ports_) {
     packet.route = kRouteNone;  // an endpoint has no address of its own

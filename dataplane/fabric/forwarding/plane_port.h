@@ -1,6 +1,6 @@
 // The emulated port of a host with several ports (FabricSpec::ports): a host port that chooses, for
 // each packet, the port of the destination to which the fabric would deliver it. Packets carry the
-// address of a host, which all its ports share.
+// address of a host, which all its ports share, or with FabricSpec::port_subnets that of a port.
 //
 // Ports of the same number with a fabric of their own (a plane): a packet arrives by the port of
 // the number that it left by. Ports in one fabric (FabricSpec::shared_planes, dual-ToR): the fabric
@@ -44,6 +44,7 @@ class PlanePort final : public Port {
   std::uint32_t ports_;
   std::uint32_t own_;  // number of this port
   bool shared_;
+  bool subnets_;
   std::uint32_t turn_ = 0;  // of control packets
 };
 

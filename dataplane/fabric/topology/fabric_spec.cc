@@ -322,10 +322,10 @@ wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host) {
 }
 
 std::uint32_t host_of(const FabricSpec& spec, const wire::IpAddress& address) {
-  if (address.is_v4()) return address.v4_value() - spec.subnet_base - 1;
+  if (address.is_v4()) return host_at(spec, address.v4_value() - spec.subnet_base - 1);
   const std::uint64_t low = address.low();
   if (address.high() != spec.prefix_v6 || low >> 32 != 0) return spec.hosts;
-  return static_cast<std::uint32_t>(low) - spec.subnet_base - 1;
+  return host_at(spec, static_cast<std::uint32_t>(low) - spec.subnet_base - 1);
 }
 
 }  // namespace paceline::fabric

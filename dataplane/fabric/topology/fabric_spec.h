@@ -106,6 +106,9 @@ struct FabricSpec {
   // The ports are in one fabric, which spreads what a NIC receives over its ports; else each has a
   // fabric of its own.
   bool shared_planes = false;
+  // Each port has an address: port p of a NIC that of the NIC with p added to the subnet
+  // (wire::subnet_of). Else a NIC's ports share its address.
+  bool port_subnets = false;
   std::uint32_t switches = 0;
   std::vector<LinkSpec> links;
   ClosShape shape;  // where regular(): `links` are those of clos(), and routes are computed
@@ -185,6 +188,13 @@ std::vector<std::uint32_t> islands(const FabricSpec& spec);
 wire::IpAddress host_address_v6(const FabricSpec& spec, std::uint32_t host);
 // The host with this address, of either family; spec.hosts or more if there is none.
 std::uint32_t host_of(const FabricSpec& spec, const wire::IpAddress& address);
+// The host whose address has these last 32 bits, counted from the first one's.
+inline std::uint32_t host_at(const FabricSpec& spec, std::uint32_t offset) {
+  if (!spec.port_subnets) return offset;
+  const std::uint32_t port = offset >> 16;
+  const std::uint32_t nic = offset & 0xFFFF;
+  return nic < spec.nics() && port < spec.ports ? port * spec.nics() + nic : spec.hosts;
+}
 
 // Bytes of headroom of a switch port on this link, per lossless class: as given, or three times
 // what the link carries in one propagation delay (HPCC simulator, third.cc).

@@ -67,11 +67,15 @@ void HostIntake::prepare(Packet& packet) {
     const std::uint32_t host = to - spec_.subnet_base - 1;
     packet.entropy =
         entropy_of(load32(packet, kSourceAddressAt), to, load16(packet, kSourcePortAt));
-    if (host < spec_.hosts) packet.route = host;
+    if (host < spec_.hosts) {
+      packet.route = host;
+    } else if (const std::uint32_t by_port = host_at(spec_, host); by_port < spec_.hosts) {
+      packet.route = by_port;
+    }
   } else if (packet.header_bytes >= kNeededV6 && load16(packet, kEtherTypeAt) == 0x86DD) {
     // Among hosts of the fabric the last 32 bits tell all.
     const std::uint32_t to = load32(packet, kDestinationAddressV6At + 12);
-    const std::uint32_t host = to - spec_.subnet_base - 1;
+    const std::uint32_t host = host_at(spec_, to - spec_.subnet_base - 1);
     packet.entropy =
         entropy_of(load32(packet, kSourceAddressV6At + 12), to, load16(packet, kSourcePortV6At));
     if (host < spec_.hosts && load64(packet, kDestinationAddressV6At) == spec_.prefix_v6 &&

@@ -12,7 +12,9 @@ namespace paceline::service {
 WorkerSession::WorkerSession(const WorkerSessionSetup& setup)
     : s_(setup), bells_(attach::kDoorbells) {}
 
-void WorkerSession::notify(std::uint32_t event) const { write_notice(s_.notices, {event, 0}); }
+void WorkerSession::notify(std::uint32_t event, std::uint32_t port) const {
+  write_notice(s_.notices, {event, port});
+}
 
 void WorkerSession::add(PairAdapter& pair, std::uint32_t bell) {
   pairs_.push_back(&pair);

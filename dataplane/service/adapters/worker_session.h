@@ -34,8 +34,8 @@ class WorkerSession {
   explicit WorkerSession(const WorkerSessionSetup& setup);
 
   std::size_t nic() const { return s_.nic; }
-  // Tells the program of an event of its port: a number of enum ibv_event_type.
-  void notify(std::uint32_t event) const;
+  // Tells the program of an event of a port: a number of enum ibv_event_type.
+  void notify(std::uint32_t event, std::uint32_t port) const;
 
   // --- between turns: may allocate ---
   void add(PairAdapter& pair, std::uint32_t bell);

@@ -126,13 +126,16 @@ std::string EmulatedNics::name_of(std::uint32_t host, const EmulatedSettings& se
   return name;
 }
 
-// The port of a host's engine: its only port, or all of its ports as one.
+// The port of a host's engine: its only port, or all of its ports together.
 Port& EmulatedNics::port_of(std::uint32_t host) {
   const std::uint32_t ports = network_.spec().ports;
   if (ports == 1) return network_.host_port(host);
   std::array<Port*, BondedPort::kMostPorts> all{};
   for (std::uint32_t p = 0; p < ports; ++p) all[p] = &network_.host_port(endpoint(host, p));
-  return bonds_.emplace_back(std::span<Port* const>(all.data(), ports));
+  const std::span<Port* const> links(all.data(), ports);
+  if (!network_.spec().port_subnets) return bonds_.emplace_back(links);
+  const wire::IpAddress first = wire::IpAddress::v4(network_.spec().subnet_base);
+  return bonds_.emplace_back(links, wire::subnet_of(first));
 }
 
 // "h3", "h3.0", "h3.1", ..., and the devices where each port is one.
@@ -152,35 +155,46 @@ std::vector<NamedLinks> EmulatedNics::named_links(const EmulatedSettings& settin
       out.push_back({fmt::format("{}.{}", name, port), {link(nic, port)}});
     }
   }
-  if (settings.shape == NicShape::bonded) return out;
+  if (settings.shape != NicShape::separate) return out;
   for (std::uint32_t h = 0; h < hosts_.size(); ++h) {
     out.push_back({name_of(h, settings), {link(h % nics, h / nics)}});
   }
   return out;
 }
 
-transport::QpPath EmulatedNics::path_to_host(std::uint32_t host,
-                                             const wire::IpAddress& address) const {
+// `end`: an endpoint with an address.
+std::optional<transport::QpPath> EmulatedNics::path_to_end(std::size_t from, std::uint32_t end,
+                                                           const wire::IpAddress& address) const {
+  const auto hosts = static_cast<std::uint32_t>(hosts_.size());
+  const std::uint32_t ends = network_.spec().port_subnets ? network_.spec().hosts : hosts;
+  if (end >= ends) return std::nullopt;
+  const std::uint32_t own = endpoint(static_cast<std::uint32_t>(from), end / hosts);
+  if (islands_[end] != islands_[own]) return std::nullopt;
   transport::QpPath path;
   path.ip = address;
-  path.mac = {hosts_[host].nic.info.mac};
+  path.mac = {hosts_[end % hosts].nic.info.mac};
   return path;
 }
 
 std::optional<transport::QpPath> EmulatedNics::path_to(std::size_t from,
                                                        const wire::IpAddress& to) const {
-  const std::uint32_t host = fabric::host_of(network_.spec(), to);
-  if (host >= hosts_.size() || islands_[host] != islands_[from]) return std::nullopt;
-  return path_to_host(host, to);
+  return path_to_end(from, fabric::host_of(network_.spec(), to), to);
 }
 
 std::optional<transport::QpPath> EmulatedNics::path_to_local(std::size_t from,
                                                              std::uint16_t local_id) const {
-  if (local_id == 0 || local_id > hosts_.size() || islands_[local_id - 1U] != islands_[from]) {
-    return std::nullopt;
+  for (std::uint32_t end = 0; end < network_.spec().hosts; ++end) {
+    const attach::NicInfo& info = hosts_[end % hosts_.size()].nic.info;
+    const auto port = static_cast<std::uint32_t>(1 + end / hosts_.size());
+    if (!attach::has_port(info, port) || attach::local_id_of(info, port) != local_id) continue;
+    return path_to_end(from, end, {attach::gid_of(info, port, 0)});
   }
-  const std::uint32_t host = local_id - 1U;
-  return path_to_host(host, wire::IpAddress::v4(network_.spec().subnet_base + local_id));
+  return std::nullopt;
+}
+
+std::uint8_t EmulatedNics::ports_up(std::size_t index) const {
+  const std::uint8_t links = hosts_[index].port->links_up();
+  return network_.spec().port_subnets || links == 0 ? links : std::uint8_t{1};
 }
 
 void EmulatedNics::note(std::uint32_t host) {

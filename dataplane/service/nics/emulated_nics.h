@@ -74,7 +74,7 @@ class EmulatedNics final : public NicSet {
   Picos next_deadline() const override { return due_.empty() ? next_ : Picos{0}; }
   bool receives_from_outside() const override { return false; }
   std::uint64_t link_changes() const override { return link_changes_; }
-  bool up(std::size_t index) const override { return hosts_[index].port->links_up() != 0; }
+  std::uint8_t ports_up(std::size_t index) const override;
   void change_links(Picos now, std::span<const fabric::LinkEvent> events) override;
   // The links between the host and its switches: frames as they arrive at their other ends.
   std::string capture(std::size_t index, CaptureRingWriter* ring) override;
@@ -104,7 +104,8 @@ class EmulatedNics final : public NicSet {
     return port * static_cast<std::uint32_t>(hosts_.size()) + host;
   }
   std::vector<NamedLinks> named_links(const EmulatedSettings& settings) const;
-  transport::QpPath path_to_host(std::uint32_t host, const wire::IpAddress& address) const;
+  std::optional<transport::QpPath> path_to_end(std::size_t from, std::uint32_t end,
+                                               const wire::IpAddress& address) const;
   void catch_up(Picos now);
   void links_have_changed();
   void note(std::uint32_t host);

@@ -56,7 +56,8 @@ class NicSet {
   virtual std::size_t size() const = 0;
   virtual const Nic& nic(std::size_t index) const = 0;
   // The path from this instance to a GID, or to the instance with a local_id (only among emulated
-  // ones). Nothing if there is none.
+  // ones). Nothing if there is none. It begins at the port of the GID's subnet, if there are
+  // several.
   virtual std::optional<transport::QpPath> path_to(std::size_t from,
                                                    const wire::IpAddress& to) const = 0;
   virtual std::optional<transport::QpPath> path_to_local(std::size_t from,
@@ -97,8 +98,8 @@ class NicSet {
   virtual bool receives_from_outside() const = 0;
   // Grows whenever a link of an instance may have gone down or come up.
   virtual std::uint64_t link_changes() const { return 0; }
-  // Whether an instance can send: one of its ports has a link.
-  virtual bool up(std::size_t /*index*/) const { return true; }
+  // The ports of an instance that have a link, as NicInfo::up.
+  virtual std::uint8_t ports_up(std::size_t /*index*/) const { return 1; }
   // Between turns: applies these events to links, their times counted from `now`. May allocate.
   virtual void change_links(Picos /*now*/, std::span<const fabric::LinkEvent> /*events*/) {}
   // Between turns: shows `ring` what crosses the instance's port or link from now on, both ways,

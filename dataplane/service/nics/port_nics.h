@@ -101,7 +101,9 @@ class PortNics final : public NicSet {
     for (End& end : ends_) end.port->use_clock(clock);
   }
   std::uint64_t link_changes() const override { return link_changes_; }
-  bool up(std::size_t index) const override { return ends_[index].port->links_up() != 0; }
+  std::uint8_t ports_up(std::size_t index) const override {
+    return ends_[index].port->links_up() != 0 ? 1 : 0;
+  }
   void touch(std::size_t index) override { ends_[index].touched = true; }
   bool turn(Picos now, Picos gap) override;
   Picos next_deadline() const override;

@@ -76,7 +76,7 @@ void ManagementLink::send(const cm::Parcel& parcel) {
   const auto path = worker.nics().path_to(place.nic, parcel.destination);
   const bool known = peers_.contains(parcel.destination);
   bool sent = false;
-  if (!management.empty() && path && worker.up(place.nic) &&
+  if (!management.empty() && path && worker.ports_up(place.nic) != 0 &&
       (known || peers_.size() < kMostPeers)) {
     if (!known) peers_.insert(parcel.destination);
     worker.call(place.nic,

@@ -278,10 +278,12 @@ Status PairRequests::open_qp(const attach::Message& request, Reply& reply) {
 
 Status PairRequests::path_of(const attach::AddressVector& from, std::uint32_t local_qp,
                              std::uint32_t remote_qp, transport::QpPath& path) const {
-  if (from.port != 1) return out_of_range("ah_attr.port_num", from.port, 1, 1);
+  const attach::NicInfo& nic = state_.nics().nic(state_.place.nic).info;
+  if (!attach::has_port(nic, from.port)) {
+    return out_of_range("ah_attr.port_num", from.port, 1, attach::ports_of(nic));
+  }
   std::optional<transport::QpPath> found;
   if (from.global != 0) {
-    const auto& nic = state_.nics().nic(state_.place.nic).info;
     if (from.source_gid >= nic.gids.size() ||
         nic.gid_kinds[from.source_gid] == attach::GidKind::none) {
       return {EINVAL, fmt::format("sgid_index = {}: there is no such GID", from.source_gid)};
@@ -297,6 +299,11 @@ Status PairRequests::path_of(const attach::AddressVector& from, std::uint32_t lo
     if (!found) {
       return {EHOSTUNREACH, fmt::format("dlid = {}: no NIC of this service", from.destination_id)};
     }
+  }
+  const wire::IpAddress own{attach::gid_of(nic, from.port, 0)};
+  if (nic.more_ports != 0 && wire::subnet_of(found->ip) != wire::subnet_of(own)) {
+    return {EHOSTUNREACH, fmt::format("no path from port {}, which has the address {}, to {}",
+                                      from.port, wire::to_text(own), wire::to_text(found->ip))};
   }
   path = *found;
   path.source_port = source_port_of(from.global != 0 ? from.flow_label : 0, local_qp, remote_qp);

@@ -61,9 +61,8 @@ cm::NicBook nic_book(Service& service) {
             const NicPlace place = places[from];
             return service.worker(place.worker).nics().path_to(place.nic, to).has_value();
           },
-          [&service, places](std::size_t nic) {
-            return !service.gone(places[nic]) &&
-                   service.worker(places[nic].worker).up(places[nic].nic);
+          [&service, places](std::size_t nic, std::uint32_t port) {
+            return attach::is_up(service.nic_info(places[nic]), port);
           }};
 }
 

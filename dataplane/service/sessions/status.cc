@@ -138,9 +138,10 @@ Json arrivals_of(const ArrivalReport& a) {
 
 Json addresses_of(const attach::NicInfo& info) {
   Json out = Json::array();
-  for (std::size_t i = 0; i < info.gids.size(); ++i) {
-    if (info.gid_kinds[i] != attach::GidKind::none) {
-      out.push_back(wire::to_text(wire::IpAddress{info.gids[i]}));
+  for (std::uint32_t port = 1; port <= attach::ports_of(info); ++port) {
+    for (std::size_t i = 0; i < info.gids.size(); ++i) {
+      if (info.gid_kinds[i] == attach::GidKind::none) continue;
+      out.push_back(wire::to_text(wire::IpAddress{attach::gid_of(info, port, i)}));
     }
   }
   return out;
@@ -169,7 +170,7 @@ Json worker_of(Service& service, std::size_t index) {
                 {"local_id", info.local_id},
                 {"rate_mbps", info.rate_mbps},
                 {"mtu", info.mtu},
-                {"up", worker.up(i)},
+                {"up", worker.ports_up(i) != 0},
                 {"gone", service.gone({index, i})},
                 {"algorithm", algorithms[i]}};
     if (i < report.nics.size()) {

@@ -142,7 +142,7 @@ std::vector<NicPlace> Service::nics() const {
 attach::NicInfo Service::nic_info(NicPlace place) const {
   attach::NicInfo info = workers_[place.worker]->nics().nic(place.nic).info;
   info.gone = gone(place) ? 1 : 0;
-  info.up = info.gone == 0 && workers_[place.worker]->up(place.nic) ? 1 : 0;
+  info.up = info.gone == 0 ? workers_[place.worker]->ports_up(place.nic) : std::uint8_t{0};
   const TenantQuota& quota = settings_.quota;
   const ObjectLimits& limits = settings_.limits;
   info.limits.queue_pairs = quota.queue_pairs;

@@ -66,7 +66,7 @@ ServiceWorker::ServiceWorker(std::string name, std::unique_ptr<NicSet> nics,
       meters_(meters_of(*nics_)),
       publisher_(*nics_, pairs_, meters_, probes_, times.telemetry_interval),
       loop_(idle_settings(times, nics_->receives_from_outside()), times.watch) {
-  for (std::size_t nic = 0; nic < up_.size(); ++nic) up_[nic].store(nics_->up(nic));
+  for (std::size_t nic = 0; nic < up_.size(); ++nic) up_[nic].store(nics_->ports_up(nic));
 }
 
 ServiceWorker::~ServiceWorker() { stop(); }
@@ -177,12 +177,16 @@ void ServiceWorker::report_events() {
 void ServiceWorker::report_links() {
   link_changes_ = nics_->link_changes();
   for (std::size_t nic = 0; nic < up_.size(); ++nic) {
-    const bool up = nics_->up(nic);
-    if (up_[nic].exchange(up, std::memory_order_acq_rel) == up) continue;
-    for (const WorkerSession* session : sessions_) {
-      if (session->nic() != nic) continue;
-      session->notify(up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
-      if (up) session->notify(IBV_EVENT_GID_CHANGE);
+    const std::uint8_t up = nics_->ports_up(nic);
+    const unsigned changed = up_[nic].exchange(up, std::memory_order_acq_rel) ^ up;
+    for (std::uint32_t port = 1; changed >> (port - 1) != 0; ++port) {
+      if ((changed >> (port - 1) & 1U) == 0) continue;
+      const bool active = (up >> (port - 1) & 1U) != 0;
+      for (const WorkerSession* session : sessions_) {
+        if (session->nic() != nic) continue;
+        session->notify(active ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, port);
+        if (active) session->notify(IBV_EVENT_GID_CHANGE, port);
+      }
     }
   }
 }

@@ -73,8 +73,8 @@ class ServiceWorker {
   // --- any thread ---
   // Something has come that a turn looks at.
   void wake();
-  // Whether an instance has a link, as its programs were told last.
-  bool up(std::size_t nic) const { return up_[nic].load(std::memory_order_acquire); }
+  // The ports of an instance that have a link, as NicInfo::up, as its programs were told last.
+  std::uint8_t ports_up(std::size_t nic) const { return up_[nic].load(std::memory_order_acquire); }
 
   // --- its own thread, between turns ---
   void add(WorkerSession& session);
@@ -138,8 +138,8 @@ class ServiceWorker {
   std::vector<PairTable> pairs_;                             // by NIC
   std::vector<std::unique_ptr<ManagementPair>> management_;  // by NIC, or none
   std::vector<std::unique_ptr<probing::ProbeEnd>> probes_;   // likewise
-  std::vector<std::atomic<bool>> up_;
-  std::uint64_t link_changes_ = 0;  // those that up_ has
+  std::vector<std::atomic<std::uint8_t>> up_;                // by NIC, as NicInfo::up
+  std::uint64_t link_changes_ = 0;                           // those that up_ has
   std::vector<telemetry::NicMeter> meters_;
   TelemetryPublisher publisher_;
   bool work_pending_ = false;  // a command was run since the last turn

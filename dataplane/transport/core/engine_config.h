@@ -67,6 +67,9 @@ struct EngineConfig {
   // Links of the NIC, each to a fabric of its own or to its own switch. The UDP source port, modulo
   // their number, selects the link that data takes (port/bonded_port.h).
   std::uint32_t planes = 1;
+  // Ports with an address each: those of port p are `address` and `other_address` with p added to
+  // the subnet (wire::subnet_of). 1: no more than the one.
+  std::uint32_t port_subnets = 1;
   std::uint32_t window_packets = 512;   // of selective repeat: a power of two, 64..4096
   std::uint32_t reorder_packets = 128;  // held by a receiver until their turn, per queue pair
   bool place_in_order = false;          // WRITEs, too, are placed in the order of their numbers
@@ -83,10 +86,14 @@ struct EngineConfig {
     return multipath == Multipath::none ? Rate{rate.bps / planes} : rate;
   }
 
-  // The source address of packets to `destination`: one of its family, if there is one.
-  const wire::IpAddress& source_for(const wire::IpAddress& destination) const {
-    return other_address.is_unspecified() || destination.is_v4() == address.is_v4() ? address
-                                                                                    : other_address;
+  // The source address of packets to `destination`: one of its family, if there is one, and of its
+  // subnet.
+  wire::IpAddress source_for(const wire::IpAddress& destination) const {
+    const bool first = other_address.is_unspecified() || destination.is_v4() == address.is_v4();
+    const wire::IpAddress& source = first ? address : other_address;
+    const std::uint16_t subnet = wire::subnet_of(destination);
+    const auto port = static_cast<std::uint16_t>(subnet - wire::subnet_of(source));
+    return port != 0 && port < port_subnets ? wire::in_subnet(source, subnet) : source;
   }
 };
 

@@ -56,7 +56,7 @@ void describe(const Context& context, ibv_device_attr& out) {
   out.max_srq_sge = as_int(limits.segments);
   out.max_pkeys = 1;
   out.local_ca_ack_delay = 10;  // 4.096 us * 2^10: about the 4 ms for which a worker may be stopped
-  out.phys_port_cnt = 1;
+  out.phys_port_cnt = static_cast<std::uint8_t>(attach::ports_of(context.nic));
 }
 
 void describe(const Context& context, ibv_device_attr_ex& out) {
@@ -71,7 +71,7 @@ void describe(const Context& context, ibv_device_attr_ex& out) {
   out.packet_pacing_caps.qp_rate_limit_max =
       static_cast<std::uint32_t>(kbps == 0 ? kMost : std::min(kbps, kMost));
   out.packet_pacing_caps.supported_qpts = 1U << IBV_QPT_RC | 1U << IBV_QPT_UC;
-  out.phys_port_cnt_ex = 1;
+  out.phys_port_cnt_ex = attach::ports_of(context.nic);
   out.max_dm_size = kMostDeviceMemory;
   describe_on_demand(out);
 }

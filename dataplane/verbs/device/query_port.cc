@@ -13,7 +13,6 @@ namespace paceline::verbs {
 
 namespace {
 
-constexpr std::uint8_t kPort = 1;
 constexpr std::uint16_t kDefaultPartition = 0xffff;
 constexpr std::uint8_t kLinkUp = 5;               // PortInfo:PortPhysicalState
 constexpr std::uint8_t kPhysDisabled = 3;         // likewise
@@ -55,29 +54,32 @@ ibv_mtu mtu_code(std::uint16_t bytes) {
   return bytes >= 512 ? IBV_MTU_512 : IBV_MTU_256;
 }
 
-void describe_port(const attach::NicInfo& nic, ibv_port_attr& out) {
+void describe_port(const attach::NicInfo& nic, std::uint8_t port, ibv_port_attr& out) {
+  const bool up = attach::is_up(nic, port);
   out = {};
-  out.state = nic.up != 0 ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+  out.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   out.max_mtu = IBV_MTU_4096;
   out.active_mtu = mtu_code(nic.mtu);
   out.gid_tbl_len = attach::kGids;
   out.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   out.max_msg_sz = kMaxMessage;
   out.pkey_tbl_len = 1;
-  out.lid = nic.local_id;
+  out.lid = attach::local_id_of(nic, port);
   out.max_vl_num = 1;
   const LinkSpeed& speed = speed_of(nic.rate_mbps);
   out.active_width = speed.width;
   out.active_speed = speed.speed;
-  out.phys_state = nic.up != 0 ? kLinkUp : kPhysDisabled;
+  out.phys_state = up ? kLinkUp : kPhysDisabled;
   out.link_layer = IBV_LINK_LAYER_ETHERNET;
 }
 
-void fill_entry(const attach::NicInfo& nic, std::uint32_t index, ibv_gid_entry& out) {
+void fill_entry(const attach::NicInfo& nic, std::uint32_t port, std::uint32_t index,
+                ibv_gid_entry& out) {
   out = {};
-  std::memcpy(out.gid.raw, nic.gids[index].data(), sizeof(out.gid.raw));
+  const auto gid = attach::gid_of(nic, port, index);
+  std::memcpy(out.gid.raw, gid.data(), sizeof(out.gid.raw));
   out.gid_index = index;
-  out.port_num = kPort;
+  out.port_num = port;
   out.gid_type = IBV_GID_TYPE_ROCE_V2;
 }
 
@@ -86,15 +88,15 @@ void fill_entry(const attach::NicInfo& nic, std::uint32_t index, ibv_gid_entry& 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr,
                std::size_t length) noexcept {
   Context& c = Context::of(context);
-  if (port != kPort) return result(EINVAL);
+  if (!attach::has_port(c.nic, port)) return result(EINVAL);
   return guarded(ENOMEM, [&] {
     attach::Message reply;
     // The port may have gone down since the device was opened.
     const int error =
-        c.session.ask(attach::Operation::query_port, attach::HandleBody{kPort, 0}, reply);
+        c.session.ask(attach::Operation::query_port, attach::HandleBody{port, 0}, reply);
     if (error != 0) return result(error);
     ibv_port_attr all;
-    describe_port(reply.body.empty() ? c.nic : reply.as<attach::NicInfo>(), all);
+    describe_port(reply.body.empty() ? c.nic : reply.as<attach::NicInfo>(), port, all);
     std::memset(attr, 0, length);
     std::memcpy(attr, &all, std::min(length, sizeof(all)));
     return 0;
@@ -110,8 +112,9 @@ using paceline::verbs::Context;
 PACELINE_VERBS_EXPORT int newer_query_port_speed(
     ibv_context* context, std::uint32_t port, std::uint64_t* speed) __asm__("ibv_query_port_speed");
 int newer_query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed) {
-  if (port != paceline::verbs::kPort) return paceline::verbs::result(EINVAL);
-  const std::uint64_t mbps = Context::of(context).nic.rate_mbps;
+  const auto& nic = Context::of(context).nic;
+  if (!paceline::attach::has_port(nic, port)) return paceline::verbs::result(EINVAL);
+  const std::uint64_t mbps = nic.rate_mbps;
   *speed = (mbps == 0 ? paceline::verbs::kSpeeds.back().mbps : mbps + 99) / 100;
   return 0;
 }
@@ -125,13 +128,14 @@ PACELINE_VERBS_EXPORT int ibv_query_port(ibv_context* context, std::uint8_t port
 
 PACELINE_VERBS_EXPORT int ibv_query_gid(ibv_context* context, std::uint8_t port_num, int index,
                                         ibv_gid* gid) {
-  const auto& gids = Context::of(context).nic.gids;
-  if (port_num != paceline::verbs::kPort || index < 0 ||
-      static_cast<std::size_t>(index) >= gids.size()) {
+  const auto& nic = Context::of(context).nic;
+  if (!paceline::attach::has_port(nic, port_num) || index < 0 ||
+      static_cast<std::size_t>(index) >= nic.gids.size()) {
     errno = EINVAL;
     return -1;
   }
-  std::memcpy(gid->raw, gids[static_cast<std::size_t>(index)].data(), sizeof(gid->raw));
+  const auto found = paceline::attach::gid_of(nic, port_num, static_cast<std::size_t>(index));
+  std::memcpy(gid->raw, found.data(), sizeof(gid->raw));
   return 0;
 }
 
@@ -141,12 +145,12 @@ PACELINE_VERBS_EXPORT int _ibv_query_gid_ex(ibv_context* context, std::uint32_t 
   using paceline::verbs::result;
   const auto& nic = Context::of(context).nic;
   if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return result(EINVAL);
-  if (port_num != paceline::verbs::kPort || gid_index >= nic.gids.size()) {
+  if (!paceline::attach::has_port(nic, port_num) || gid_index >= nic.gids.size()) {
     return result(EINVAL);
   }
   if (nic.gid_kinds[gid_index] == paceline::attach::GidKind::none) return result(ENODATA);
   std::memset(entry, 0, entry_size);
-  paceline::verbs::fill_entry(nic, gid_index, *entry);
+  paceline::verbs::fill_entry(nic, port_num, gid_index, *entry);
   return 0;
 }
 
@@ -157,13 +161,15 @@ PACELINE_VERBS_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid
   const auto& nic = Context::of(context).nic;
   if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return -EOPNOTSUPP;
   std::size_t found = 0;
-  for (std::uint32_t i = 0; i < nic.gids.size(); ++i) {
-    if (nic.gid_kinds[i] == paceline::attach::GidKind::none) continue;
-    if (found == max_entries) return -EINVAL;
-    auto* const at = reinterpret_cast<std::byte*>(entries) + found * entry_size;
-    std::memset(at, 0, entry_size);
-    paceline::verbs::fill_entry(nic, i, *reinterpret_cast<ibv_gid_entry*>(at));
-    ++found;
+  for (std::uint32_t port = 1; port <= paceline::attach::ports_of(nic); ++port) {
+    for (std::uint32_t i = 0; i < nic.gids.size(); ++i) {
+      if (nic.gid_kinds[i] == paceline::attach::GidKind::none) continue;
+      if (found == max_entries) return -EINVAL;
+      auto* const at = reinterpret_cast<std::byte*>(entries) + found * entry_size;
+      std::memset(at, 0, entry_size);
+      paceline::verbs::fill_entry(nic, port, i, *reinterpret_cast<ibv_gid_entry*>(at));
+      ++found;
+    }
   }
   return static_cast<ssize_t>(found);
 }
@@ -172,8 +178,8 @@ PACELINE_VERBS_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid
 // InfiniBand and RoCE v1, 1 is RoCE v2.
 PACELINE_VERBS_EXPORT int ibv_query_gid_type(ibv_context* context, std::uint8_t port_num,
                                              unsigned int index, unsigned int* type) {
-  const auto& gids = Context::of(context).nic.gids;
-  if (port_num != paceline::verbs::kPort || index >= gids.size()) {
+  const auto& nic = Context::of(context).nic;
+  if (!paceline::attach::has_port(nic, port_num) || index >= nic.gids.size()) {
     errno = EINVAL;
     return -1;
   }
@@ -181,9 +187,9 @@ PACELINE_VERBS_EXPORT int ibv_query_gid_type(ibv_context* context, std::uint8_t 
   return 0;
 }
 
-PACELINE_VERBS_EXPORT int ibv_query_pkey(ibv_context* /*context*/, std::uint8_t port_num, int index,
+PACELINE_VERBS_EXPORT int ibv_query_pkey(ibv_context* context, std::uint8_t port_num, int index,
                                          __be16* pkey) {
-  if (port_num != paceline::verbs::kPort || index != 0) {
+  if (!paceline::attach::has_port(Context::of(context).nic, port_num) || index != 0) {
     errno = EINVAL;
     return -1;
   }
@@ -191,9 +197,10 @@ PACELINE_VERBS_EXPORT int ibv_query_pkey(ibv_context* /*context*/, std::uint8_t 
   return 0;
 }
 
-PACELINE_VERBS_EXPORT int ibv_get_pkey_index(ibv_context* /*context*/, std::uint8_t port_num,
+PACELINE_VERBS_EXPORT int ibv_get_pkey_index(ibv_context* context, std::uint8_t port_num,
                                              __be16 pkey) {
-  if (port_num == paceline::verbs::kPort && pkey == htons(paceline::verbs::kDefaultPartition)) {
+  if (paceline::attach::has_port(Context::of(context).nic, port_num) &&
+      pkey == htons(paceline::verbs::kDefaultPartition)) {
     return 0;
   }
   errno = EINVAL;

@@ -59,7 +59,7 @@ std::string FaultInjector::take_port_down(std::uint64_t micros) const {
 std::string FaultInjector::raise_gid_change() const {
   const std::string name = "/proc/self/fd/" + std::to_string(notices_);
   const attach::Descriptor pipe(::open(name.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
-  const attach::AsyncNotice notice{IBV_EVENT_GID_CHANGE, 0};
+  const attach::AsyncNotice notice{IBV_EVENT_GID_CHANGE, 1};
   if (!pipe || ::write(pipe.get(), &notice, sizeof(notice)) < 0) {
     return "pipe of events: " + error_text();
   }

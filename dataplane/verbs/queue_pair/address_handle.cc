@@ -73,6 +73,7 @@ Ends ends_of(const ibv_grh& grh) {
 
 int answer_to(const attach::NicInfo& nic, const ibv_wc& wc, const ibv_grh* grh, ibv_ah_attr& out,
               std::uint8_t port) {
+  if (!attach::has_port(nic, port)) return EINVAL;
   out = {};
   out.dlid = wc.slid;
   out.port_num = port;
@@ -84,8 +85,8 @@ int answer_to(const attach::NicInfo& nic, const ibv_wc& wc, const ibv_grh* grh, 
   if (grh == nullptr) return EINVAL;
   const Ends ends = ends_of(*grh);
   std::size_t index = 0;
-  while (index < nic.gids.size() &&
-         (nic.gid_kinds[index] == attach::GidKind::none || nic.gids[index] != ends.to)) {
+  while (index < nic.gids.size() && (nic.gid_kinds[index] == attach::GidKind::none ||
+                                     attach::gid_of(nic, port, index) != ends.to)) {
     ++index;
   }
   if (index == nic.gids.size()) return EINVAL;

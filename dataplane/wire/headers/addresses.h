@@ -59,6 +59,16 @@ struct IpAddress {
 };
 static_assert(sizeof(IpAddress) == 16);
 
+// Of emulated devices whose ports have an address each: the ports' subnets differ in the 16 bits
+// above the last 16, which name the device.
+inline std::uint16_t subnet_of(const IpAddress& address) {
+  return load_be16(address.bytes.data() + 12);
+}
+inline IpAddress in_subnet(IpAddress address, std::uint16_t subnet) {
+  store_be16(address.bytes.data() + 12, subnet);
+  return address;
+}
+
 // A RoCEv2 GID is the IP address of the port.
 using Gid = IpAddress;
 

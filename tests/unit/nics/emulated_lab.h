@@ -63,10 +63,10 @@ class Turns {
   Picos now() const { return now_; }
   std::uint64_t turns() const { return turns_; }
 
-  // By the GIDs with this index of both.
-  void connect(Side& a, Side& b, std::size_t gid) {
-    connect_one(a, b, gid);
-    connect_one(b, a, gid);
+  // By the GIDs with this index of both, at their ports of this number.
+  void connect(Side& a, Side& b, std::size_t gid, std::uint32_t port = 1) {
+    connect_one(a, b, gid, port);
+    connect_one(b, a, gid, port);
   }
   void post(Side& side, const transport::WorkRequest& request) {
     REQUIRE(side.engine.post_send(now_, side.qp, request) == transport::PostResult::ok);
@@ -89,9 +89,9 @@ class Turns {
   }
 
  private:
-  void connect_one(Side& from, const Side& to, std::size_t gid) {
+  void connect_one(Side& from, const Side& to, std::size_t gid, std::uint32_t port) {
     wire::IpAddress address;
-    address.bytes = nics_.nic(to.nic).info.gids[gid];
+    address.bytes = attach::gid_of(nics_.nic(to.nic).info, port, gid);
     const auto path = nics_.path_to(from.nic, address);
     REQUIRE(path.has_value());
     REQUIRE(from.connect(now_, *path, to));

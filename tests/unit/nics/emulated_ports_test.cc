@@ -59,8 +59,8 @@ TEST_CASE("ports: a bonded NIC delivers by the ports that have a link", "[nics]"
   const std::size_t failed = target == "h0.1" ? 0 : 1;
   CHECK(links_up(*nics, turns.now(), failed) == std::vector<bool>{failed == 0, failed == 1});
   CHECK(links_up(*nics, turns.now(), 1 - failed) == std::vector<bool>{true, true});
-  CHECK(nics->up(0));
-  CHECK(nics->up(1));
+  CHECK(nics->ports_up(0) == 1);
+  CHECK(nics->ports_up(1) == 1);
 
   give_fault(*nics, turns.now(), {.target = target, .action = "clear"});
   REQUIRE(turns.run());
@@ -81,12 +81,12 @@ TEST_CASE("ports: a NIC is down without any link, and its queue pairs outlive th
   give_fault(*nics, begin, {.target = "h1", .action = "down", .lasts = lasts});
   turns.post(a, a.write(1, kBytes, b));
   turns.run(begin + picos_from_micros(300));
-  CHECK(nics->up(0));
-  CHECK_FALSE(nics->up(1));
+  CHECK(nics->ports_up(0) == 1);
+  CHECK(nics->ports_up(1) == 0);
   CHECK(a.sends.empty());
   const std::uint64_t changes = nics->link_changes();
   REQUIRE(turns.run());
-  CHECK(nics->up(1));
+  CHECK(nics->ports_up(1) == 1);
   CHECK(nics->link_changes() > changes);
   CHECK(a.sent().size() == 1);
   CHECK(a.memory == b.memory);
@@ -124,8 +124,8 @@ TEST_CASE("ports: apart, each is a device of its plane", "[nics]") {
   turns.post(a, a.write(1, 10'000, b));
   REQUIRE(turns.run());
   CHECK(a.memory == b.memory);
-  CHECK_FALSE(nics->up(0));
-  CHECK(nics->up(2));
+  CHECK(nics->ports_up(0) == 0);
+  CHECK(nics->ports_up(2) == 1);
 }
 
 TEST_CASE("ports: of planes with spines in common, every device reaches every other", "[nics]") {
@@ -141,6 +141,64 @@ TEST_CASE("ports: of planes with spines in common, every device reaches every ot
   turns.post(a, a.write(1, 10'000, b));
   REQUIRE(turns.run());
   CHECK(a.memory == b.memory);
+}
+
+TEST_CASE("ports: of one device, each has addresses, a link and a state of its own", "[nics]") {
+  const std::string planes = GENERATE("own", "shared");
+  const std::size_t gid = GENERATE(0U, 1U);
+  CAPTURE(planes, gid);
+  const auto nics = nics_from(
+      "[fabric]\ntopology = \"leaf_spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nports = 2\n"
+      "planes = \"" +
+      planes + "\"\n[nic]\nshape = \"multiport\"\n");
+  REQUIRE(nics->size() == 2);
+  const attach::NicInfo& info = nics->nic(1).info;
+  CHECK(info.rate_mbps == nics->nic(0).congestion.facts.link_rate.bps / 1'000'000);
+  REQUIRE(attach::ports_of(info) == 2);
+  CHECK(attach::is_up(info, 2));
+  CHECK(wire::to_text(wire::IpAddress{attach::gid_of(info, 1, 0)}) == "10.0.0.2");
+  CHECK(wire::to_text(wire::IpAddress{attach::gid_of(info, 2, 0)}) == "10.1.0.2");
+  const wire::IpAddress second{attach::gid_of(info, 2, gid)};
+  CHECK(nics->path_to(0, second)->ip == second);
+  const std::uint16_t local_id = attach::local_id_of(info, 2);
+  CHECK(wire::IpAddress{attach::gid_of(info, 2, 0)} == nics->path_to_local(0, local_id)->ip);
+  CHECK_FALSE(nics->path_to(0, wire::in_subnet(second, wire::subnet_of(second) + 1)));
+  CHECK_FALSE(nics->path_to_local(0, attach::local_id_of(info, 3)));
+
+  constexpr std::size_t kBytes = 100'000;
+  Side a1(*nics, 0, kBytes);
+  Side b1(*nics, 1, kBytes);
+  Side a2(*nics, 0, kBytes);
+  Side b2(*nics, 1, kBytes);
+  a1.fill(1);
+  a2.fill(2);
+  Turns turns(*nics);
+  turns.connect(a1, b1, gid, 1);
+  turns.connect(a2, b2, gid, 2);
+  turns.post(a1, a1.write(1, kBytes, b1));
+  turns.post(a2, a2.write(1, kBytes, b2));
+  REQUIRE(turns.run());
+  CHECK(a1.memory == b1.memory);
+  CHECK(a2.memory == b2.memory);
+  CHECK(a1.sent().size() == 1);
+  CHECK(a2.sent().size() == 1);
+  CHECK(nics->ports_up(0) == 3);
+
+  // Queue pairs of the port that fails end, those of the other do not notice.
+  const bool first = GENERATE(true, false);
+  give_fault(*nics, turns.now(), {.target = first ? "h0.0" : "h1.1", .action = "down"});
+  turns.post(a1, a1.write(2, kBytes, b1));
+  turns.post(a2, a2.write(2, kBytes, b2));
+  REQUIRE(turns.run());
+  CHECK(nics->ports_up(0) == (first ? 2 : 3));
+  CHECK(nics->ports_up(1) == (first ? 3 : 1));
+  using transport::CompletionStatus;
+  const auto of_first = a1.sent();
+  const auto of_second = a2.sent();
+  REQUIRE(of_first.size() == 1);
+  REQUIRE(of_second.size() == 1);
+  CHECK((first ? of_first : of_second)[0].status == CompletionStatus::retry_exceeded);
+  CHECK((first ? of_second : of_first)[0].status == CompletionStatus::success);
 }
 
 }  // namespace

@@ -52,10 +52,11 @@ class Plane final : public Port {
 
 class Bond {
  public:
-  explicit Bond(std::size_t planes) {
+  explicit Bond(std::size_t planes, std::optional<std::uint16_t> first_subnet = {}) {
     std::vector<Port*> ports;
     for (std::size_t i = 0; i < planes; ++i) ports.push_back(&planes_.emplace_back(pool_));
-    port_ = std::make_unique<BondedPort>(ports);
+    port_ = first_subnet ? std::make_unique<BondedPort>(ports, *first_subnet)
+                         : std::make_unique<BondedPort>(ports);
   }
 
   Packet* packet(std::uint32_t from, std::uint32_t to, std::uint16_t source_port) {
@@ -207,6 +208,40 @@ TEST_CASE("bond: packets of all planes are received, however many one plane has"
     CHECK(bond.port().rx(burst) > 0);
   }
   CHECK(bond.plane(2).arrived.empty());
+}
+
+TEST_CASE("bond: with an address a link, packets take the link of their source, as it is") {
+  constexpr std::uint32_t kFirst = 0x0A00'0001;
+  constexpr std::uint32_t kSecond = 0x0A01'0001;
+  Bond bond(2, std::uint16_t{0x0A00});
+  CHECK(bond.port().info().link_rate == rate_from_gbps(50));
+  const auto send = [&](std::uint8_t traffic_class, std::uint32_t from, Picos now) {
+    Packet* one = bond.packet(from, from + 1, 0xC000);
+    return bond.port().tx(now, traffic_class, {&one, 1}) == 1;
+  };
+  for (const std::uint8_t traffic_class : {kData, kControlClass}) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      bond.plane(i).sent.clear();
+      bond.plane(i).busy = Picos{0};
+    }
+    CHECK(send(traffic_class, kSecond, Picos{0}));
+    CHECK(bond.plane(1).sent.size() == 1);
+    // One that its link does not take yet waits for that link.
+    CHECK_FALSE(send(traffic_class, kSecond, Picos{10}));
+    CHECK(bond.port().tx_ready_at(traffic_class) == Picos{100});
+    CHECK(send(traffic_class, kFirst, Picos{10}));
+    CHECK(send(traffic_class, 0x0B00'0001, Picos{200}));  // from no port's subnet
+    CHECK(bond.plane(0).sent.size() == 2);
+    bond.plane(1).paused = true;
+    CHECK_FALSE(send(traffic_class, kSecond, Picos{300}));
+    CHECK(bond.port().tx_ready_at(traffic_class) == kNever);
+    bond.plane(1).paused = false;
+    bond.plane(1).link = false;
+    CHECK_FALSE(send(traffic_class, kSecond, Picos{300}));  // such a link decides; others are free
+    CHECK(bond.plane(0).sent.size() == 2);
+    CHECK(bond.port().links_up() == 1);
+    bond.plane(1).link = true;
+  }
 }
 
 }  // namespace

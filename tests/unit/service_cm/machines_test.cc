@@ -37,7 +37,7 @@ NicBook one_nic(std::size_t machine) {
   nics[0].gids[0] = address(machine).bytes;
   nics[0].gid_kinds[0] = attach::GidKind::roce_v2_ipv4;
   return {std::move(nics), [](std::size_t, const wire::IpAddress&) { return true; },
-          [](std::size_t) { return true; }};
+          [](std::size_t, std::uint32_t) { return true; }};
 }
 
 // A program with one channel, and what it was told.

@@ -32,7 +32,7 @@ struct World {
       nics[i].gid_kinds[0] = attach::GidKind::roce_v2_ipv4;
     }
     return {std::move(nics), [](std::size_t, const wire::IpAddress&) { return true; },
-            [this](std::size_t nic) { return up[nic]; }};
+            [this](std::size_t nic, std::uint32_t) { return up[nic]; }};
   }
   CmId& make(std::uint32_t channel, PortSpace space = PortSpace::tcp, IdType type = IdType::rc) {
     std::uint32_t number = 0;

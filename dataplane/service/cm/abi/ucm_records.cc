@@ -9,7 +9,6 @@ namespace paceline::service::cm {
 
 namespace {
 
-constexpr std::uint8_t kPort = 1;
 constexpr std::uint16_t kPartition = 0xFFFF;
 constexpr std::uint8_t kExactly = 2;  // a selector of path records
 
@@ -23,7 +22,7 @@ ib_uverbs_ah_attr address_vector(const PeerPath& path) {
   out.grh.traffic_class = path.traffic_class;
   out.sl = path.service_level;
   out.is_global = 1;
-  out.port_num = kPort;
+  out.port_num = path.port;
   return out;
 }
 
@@ -43,7 +42,7 @@ void put_device(std::uint64_t& guid, std::uint8_t& port, std::uint32_t& index, c
                 const NicBook& nics) {
   if (!id.nic()) return;
   guid = nics.nic(*id.nic()).guid;
-  port = kPort;
+  port = id.path().port;
   index = static_cast<std::uint32_t>(*id.nic());
 }
 
@@ -175,7 +174,7 @@ ib_uverbs_qp_attr qp_record(std::uint32_t state, const QpAttributes& values) {
   out.ah_attr = address_vector(values.path);
   out.max_rd_atomic = agreed.initiator_depth;
   out.max_dest_rd_atomic = agreed.responder_resources;
-  out.port_num = kPort;
+  out.port_num = values.path.port;
   out.timeout = agreed.ack_timeout;
   out.retry_cnt = agreed.retry_count;
   out.rnr_retry = agreed.rnr_retry_count;

@@ -33,6 +33,7 @@ PeerPath CmId::path() const {
   PeerPath out;
   out.destination = destination_.ip;
   out.source_gid = source_gid_;
+  out.port = nic_port_;
   out.traffic_class = options_.traffic_class;
   out.service_level = static_cast<std::uint8_t>(options_.traffic_class >> 5U);
   return out;
@@ -41,6 +42,7 @@ PeerPath CmId::path() const {
 void CmId::attach(const NicBook& nics, std::size_t nic) {
   nic_ = nic;
   source_gid_ = nics.gid_index(nic, source_.ip);
+  nic_port_ = nics.port_of(nic, source_.ip);
 }
 
 // Takes the port. The address must be unspecified, or belong to an instance that the program sees.
@@ -101,12 +103,14 @@ int CmId::resolve_address(const NicBook& nics, PortTable& ports, const SocketAdd
     }
   }
   const std::optional<std::size_t> nic = nics.way_to(nic_ ? nic_ : seen_, to.ip);
-  if (!nic) {
+  const bool known = nic && !source_.any();
+  if (!nic || (known && nics.port_of(*nic, source_.ip) !=
+                            nics.port_of(*nic, nics.source_for(*nic, to.ip)))) {
     out = event(EventKind::address_error, -EHOSTUNREACH);
     return 0;
   }
-  if (source_.any()) {
-    source_.ip = *nics.address_of(*nic, to.v4());
+  if (!known) {
+    source_.ip = nics.source_for(*nic, to.ip);
     ports.settle(number_, source_, *nic);
   }
   attach(nics, *nic);

@@ -27,6 +27,7 @@ enum class EventKind : std::uint32_t {
 // An address vector from the NIC instance of an id to the other end.
 struct PeerPath {
   wire::Gid destination{};
+  std::uint8_t port = 1;        // of the instance
   std::uint8_t source_gid = 0;  // index
   std::uint8_t hop_limit = 64;
   std::uint8_t traffic_class = 0;

@@ -292,7 +292,8 @@ void ConnectionManager::take_away(std::size_t nic) {
 void ConnectionManager::carry(Nanos now) {
   while (const auto parcel = mail_.next()) {
     const auto nic = nics_.owner(parcel->destination);
-    if (!nic || !nics_.up(parcel->nic) || !nics_.up(*nic)) continue;
+    if (!nic || !nics_.up(parcel->nic, parcel->source)) continue;
+    if (!nics_.up(*nic, parcel->destination)) continue;
     if (!nics_.reaches(parcel->nic, parcel->destination)) continue;
     if (const auto mad = parse_mad(parcel->bytes)) deliver(now, *nic, *parcel, *mad);
   }

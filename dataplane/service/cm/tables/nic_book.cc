@@ -4,10 +4,15 @@ namespace paceline::service::cm {
 
 namespace {
 
+// use(port, index, address)
 template <class Use>
 void each_gid(const attach::NicInfo& nic, Use use) {
-  for (std::size_t i = 0; i < nic.gids.size(); ++i) {
-    if (nic.gid_kinds[i] != attach::GidKind::none) use(i, wire::IpAddress{nic.gids[i]});
+  for (std::uint32_t port = 1; port <= attach::ports_of(nic); ++port) {
+    for (std::size_t i = 0; i < nic.gids.size(); ++i) {
+      if (nic.gid_kinds[i] == attach::GidKind::none) continue;
+      use(static_cast<std::uint8_t>(port), static_cast<std::uint8_t>(i),
+          wire::IpAddress{attach::gid_of(nic, port, i)});
+    }
   }
 }
 
@@ -20,27 +25,44 @@ bool is_group(const wire::IpAddress& address) {
 std::optional<std::size_t> NicBook::owner(const wire::IpAddress& address) const {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < nics_.size() && !found; ++i) {
-    each_gid(nics_[i], [&](std::size_t, const wire::IpAddress& own) {
+    each_gid(nics_[i], [&](auto, auto, const wire::IpAddress& own) {
       if (own == address) found = i;
     });
   }
   return found;
 }
 
+std::uint8_t NicBook::port_of(std::size_t nic, const wire::IpAddress& address) const {
+  std::uint8_t found = 1;
+  each_gid(nics_[nic], [&](std::uint8_t port, auto, const wire::IpAddress& own) {
+    if (own == address) found = port;
+  });
+  return found;
+}
+
 std::uint8_t NicBook::gid_index(std::size_t nic, const wire::IpAddress& address) const {
   std::uint8_t found = 0;
-  each_gid(nics_[nic], [&](std::size_t index, const wire::IpAddress& own) {
-    if (own == address) found = static_cast<std::uint8_t>(index);
+  each_gid(nics_[nic], [&](auto, std::uint8_t index, const wire::IpAddress& own) {
+    if (own == address) found = index;
   });
   return found;
 }
 
 std::optional<wire::IpAddress> NicBook::address_of(std::size_t nic, bool v4) const {
   std::optional<wire::IpAddress> found;
-  each_gid(nics_[nic], [&](std::size_t, const wire::IpAddress& own) {
+  each_gid(nics_[nic], [&](auto, auto, const wire::IpAddress& own) {
     if (!found && own.is_v4() == v4) found = own;
   });
   return found;
+}
+
+wire::IpAddress NicBook::source_for(std::size_t nic, const wire::IpAddress& to) const {
+  wire::IpAddress source = *address_of(nic, to.is_v4());
+  if (nics_[nic].more_ports == 0) return source;
+  each_gid(nics_[nic], [&](auto, auto, const wire::IpAddress& own) {
+    if (own.is_v4() == to.is_v4() && wire::subnet_of(own) == wire::subnet_of(to)) source = own;
+  });
+  return source;
 }
 
 std::optional<std::size_t> NicBook::first(const Visible& visible, bool v4) const {

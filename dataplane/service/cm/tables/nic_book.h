@@ -1,5 +1,6 @@
-// The NIC instances of a service by their addresses. Each instance is a host of its own. A program
-// sees all of them, or the one that PACELINE_NIC names for its libibverbs.
+// The NIC instances of a service by their addresses. Each instance is a host of its own, and each
+// of its ports has addresses. A program sees all of them, or the one that PACELINE_NIC names for
+// its libibverbs.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +22,10 @@ inline bool overlap(const Visible& a, const Visible& b) { return !a || !b || *a 
 
 class NicBook {
  public:
-  // Whether an instance has a path to an address, and whether its link is up. Called at any time.
+  // Whether an instance has a path to an address, and whether a port's link is up. Called at any
+  // time.
   using Reaches = std::function<bool(std::size_t from, const wire::IpAddress& to)>;
-  using Up = std::function<bool(std::size_t nic)>;
+  using Up = std::function<bool(std::size_t nic, std::uint32_t port)>;
 
   NicBook(std::vector<attach::NicInfo> nics, Reaches reaches, Up up)
       : nics_(std::move(nics)),
@@ -34,17 +36,23 @@ class NicBook {
   std::size_t size() const { return nics_.size(); }
   const attach::NicInfo& nic(std::size_t index) const { return nics_[index]; }
   bool reaches(std::size_t from, const wire::IpAddress& to) const { return reaches_(from, to); }
-  bool up(std::size_t nic) const { return up_(nic); }
+  // Of the port that has this address.
+  bool up(std::size_t nic, const wire::IpAddress& own) const { return up_(nic, port_of(nic, own)); }
   // It keeps its addresses, but nothing new begins at it.
   void take_away(std::size_t nic) { gone_[nic] = true; }
   bool gone(std::size_t nic) const { return gone_[nic]; }
 
   // The instance that has this address.
   std::optional<std::size_t> owner(const wire::IpAddress& address) const;
-  // The index of the address among the GIDs of `nic`, which must have it.
+  // The port of `nic` that has the address, and its index among the GIDs of the port. If it has
+  // none, 1 and 0.
+  std::uint8_t port_of(std::size_t nic, const wire::IpAddress& address) const;
   std::uint8_t gid_index(std::size_t nic, const wire::IpAddress& address) const;
   // The first address of `nic` in that family.
   std::optional<wire::IpAddress> address_of(std::size_t nic, bool v4) const;
+  // The address from which `nic` reaches `to`: in its family, which `nic` must have, and at the
+  // port of its subnet if there are several.
+  wire::IpAddress source_for(std::size_t nic, const wire::IpAddress& to) const;
   // The first visible instance with an address of that family that is not gone, as of what follows.
   std::optional<std::size_t> first(const Visible& visible, bool v4) const;
   // The instance by which a program reaches `to`: one that does not own the address if there is
