@@ -12,6 +12,7 @@
 // may change everything.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -140,20 +141,22 @@ struct NicInfo {
   std::uint16_t local_id = 0;   // names the instance among those of its service; never 0
   std::uint8_t up = 0;          // bit p - 1: port p has a link
   std::uint8_t gone = 0;        // it was taken away, and cannot be opened
-  std::uint8_t more_ports = 0;  // beyond port 1, whose GIDs and local_id these are
+  std::uint8_t more_ports = 0;  // beyond port 1; `gids` and `local_id` are those of port 1
   std::uint8_t reserved[3] = {};
   NicLimits limits{};
   std::uint64_t clock_khz = 0;  // of timestamps: 1,000,000
 };
-inline std::uint32_t ports_of(const NicInfo& nic) { return nic.more_ports + 1U; }
+inline std::uint32_t ports_of(const NicInfo& nic) {
+  return std::min<std::uint32_t>(nic.more_ports + 1U, kMaxPorts);
+}
 inline bool has_port(const NicInfo& nic, std::uint32_t port) {
   return port >= 1 && port <= ports_of(nic);
 }
 inline bool is_up(const NicInfo& nic, std::uint32_t port) {
   return (nic.up >> (port - 1) & 1) != 0;
 }
-// Each port has a subnet of its own: that of port p is p - 1 more than that of port 1, in bytes 12
-// and 13 of the GID.
+// Each port has its own subnet, bytes 12 and 13 of its GIDs: that of port p, counted from 1, is p -
+// 1 more than that of port 1.
 inline std::array<std::byte, 16> gid_of(const NicInfo& nic, std::uint32_t port, std::size_t index) {
   std::array<std::byte, 16> gid = nic.gids[index];
   if (nic.gid_kinds[index] == GidKind::none) return gid;

@@ -98,7 +98,7 @@ std::size_t BondedPort::port_for_data(const Packet& packet, std::uint8_t traffic
   return free_first(traffic_class, now, 0xFF, port);
 }
 
-// A packet from an address of no port takes the first.
+// A packet whose source address belongs to no port takes the first port.
 std::size_t BondedPort::port_by_address(const Packet& packet) const {
   const bool v4 = load16(packet, kEtherTypeAt) == kIpv4;
   const std::uint16_t subnet = load16(packet, v4 ? kSubnetAt : kSubnetV6At);

@@ -13,9 +13,9 @@
 // peer that has lost a port receives them. While nothing is heard of a peer, they take the ports in
 // turn, so that each retry goes another way.
 //
-// If each link has an address, in a subnet of its own (wire::subnet_of), a packet takes the link
-// whose address it comes from, whatever the state of the link. Packets for other links wait behind
-// one that its link does not take yet.
+// If each link has an address, in a subnet of its own (wire::subnet_of), a packet takes the link of
+// its source address, even if that link is down. While that link is busy or paused, later packets
+// of the class wait, also those for other links.
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ class BondedPort final : public Port {
 
   // 2 to kMostPorts ports with one pool and links of one rate. They must outlive this.
   explicit BondedPort(std::span<Port* const> ports);
-  // The same, with an address each: the first port's is in `first_subnet`, the next one's in the
-  // next.
+  // The same, with an address each: that of port i, counted from 0, is in the subnet
+  // `first_subnet` + i.
   BondedPort(std::span<Port* const> ports, std::uint16_t first_subnet);
 
   std::size_t rx(std::span<Packet*> burst) override;

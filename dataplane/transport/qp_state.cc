@@ -132,7 +132,7 @@ ModifyResult QpStatePart::check_values(const QueuePair& qp, const QpAttributes& 
   } rules[] = {
       {access_flags, (a.access & ~access::remote) != 0},
       {pkey_index, a.pkey_index != 0},
-      {port, a.port == 0 || a.port > core_.config.port_subnets},
+      {port, a.port == 0 || a.port > core_.config.addressed_ports},
       {path, a.path.traffic_class >= kTrafficClasses || a.path.ip == wire::IpAddress{}},
       {path_mtu, !mtu_fits},
       {timeout, a.timeout.count < 0 || a.timeout >= kNoTimeout},

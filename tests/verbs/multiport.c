@@ -146,6 +146,15 @@ static void refusals(struct device* a, struct device* b) {
   NEED(ibv_create_ah(a->end.pd, &to) == NULL && errno == EINVAL);
   to.port_num = 1; /* it is not of that port's subnet */
   NEED(ibv_create_ah(a->end.pd, &to) == NULL && errno == EHOSTUNREACH);
+  memset(&attr, 0, sizeof(attr)); /* nor is its queue pair at that port */
+  attr.qp_state = IBV_QPS_RTR;
+  attr.path_mtu = IBV_MTU_1024;
+  attr.dest_qp_num = b->pairs[1]->qp_num;
+  attr.ah_attr = to;
+  attr.ah_attr.grh.dgid = b->gids[1];
+  NEED(ibv_modify_qp(qp, &attr,
+                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == EINVAL);
   NEED(ibv_destroy_qp(qp) == 0);
 }
 

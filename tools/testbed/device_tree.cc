@@ -62,7 +62,8 @@ void add_port(std::vector<TreeFile>& out, const attach::NicInfo& nic, std::uint3
   }
 }
 
-// Files of /sys/class/infiniband/NAME. Counters are those of the device, at port 1.
+// Files of /sys/class/infiniband/NAME. The counters, which count all ports, are in the folder of
+// port 1.
 void add_device(std::vector<TreeFile>& out, const attach::NicInfo& nic, const NicListing& listing) {
   const std::string name = attach::text_of(nic.name);
   const std::string device = "sys/class/infiniband/" + name + "/";

@@ -64,12 +64,13 @@ void add_fabric(std::string& text, const Json& set) {
   }
 }
 
-// "port 1, port 3"; of a NIC with one port "its port"; empty: all have a link.
+// "h0.1, h0.3", as faults name them; of a NIC with one port "its port"; empty: all have a link.
 std::string ports_down(const Json& nic) {
   const Json& up = list(nic, "ports_up");
   std::string text;
   for (std::size_t port = 0; port < up.size(); ++port) {
-    if (up[port] == false) text += fmt::format("{}port {}", text.empty() ? "" : ", ", port);
+    if (up[port] != false) continue;
+    text += fmt::format("{}{}.{}", text.empty() ? "" : ", ", word(nic, "name"), port);
   }
   if (up.empty() && nic.value("up", Json(true)) == false) text = "its port";
   return text;

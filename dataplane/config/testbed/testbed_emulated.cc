@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
 #include <utility>
 
 #include "dataplane/config/scenario/document.h"
@@ -173,6 +175,21 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
                         fmt::format("{} {}: a testbed has at most {}", devices,
                                     separate ? "ports, each a device" : "hosts", kMostNics));
     return;
+  }
+  if (out.nic.shape == "multiport") {
+    const std::string& subnet = scenario.fabric.subnet;
+    unsigned prefix = 0;
+    std::from_chars(subnet.data() + subnet.find('/') + 1, subnet.data() + subnet.size(), prefix);
+    const int most = 16 - std::bit_width(scenario.fabric.ports - 1);
+    if (static_cast<int>(prefix) > most) {
+      context.errors->add(
+          where("fabric.subnet"),
+          fmt::format("fabric.subnet = \"{}\": with nic.shape = \"multiport\" each of "
+                      "the {} ports needs 65536 addresses; allowed is a prefix of at "
+                      "most {}",
+                      subnet, scenario.fabric.ports, most));
+      return;
+    }
   }
   if (scenario.transport.calibration) {
     context.errors->add(where("transport.calibration"),

@@ -232,6 +232,11 @@ std::string plan_planes(const config::TransportConfig& t, const config::CcConfig
   return planes_refusal(t, cc, ports);
 }
 
+NicShape nic_shape(std::string_view name) {
+  if (name == "separate") return NicShape::separate;
+  return name == "multiport" ? NicShape::multiport : NicShape::bonded;
+}
+
 WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
   WorldPlan plan;
   plan.fabric = fabric_of(scenario);
@@ -242,9 +247,8 @@ WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
   if (!plan.error.empty()) return plan;
   if (shape == NicShape::separate) plan.fabric.ports = 1;
   plan.fabric.port_subnets = shape == NicShape::multiport && plan.fabric.ports > 1;
-  // That one queue pair can use.
-  const std::uint32_t ports = plan.fabric.port_subnets ? 1 : plan.fabric.ports;
-  if (plan.fabric.port_subnets) plan.engine.port_subnets = plan.fabric.ports;
+  const std::uint32_t ports_of_pair = plan.fabric.port_subnets ? 1 : plan.fabric.ports;
+  if (plan.fabric.port_subnets) plan.engine.addressed_ports = plan.fabric.ports;
 
   const IdealClock clock(scenario, 2);  // for the wire bytes of a packet
   const fabric::Topology topology(plan.fabric);
@@ -253,7 +257,7 @@ WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
 
   cc::PortFacts facts;
   facts.link_rate = scenario.fabric.rate;
-  plan.error = plan_planes(scenario.transport, scenario.cc, ports, facts, plan.engine);
+  plan.error = plan_planes(scenario.transport, scenario.cc, ports_of_pair, facts, plan.engine);
   if (!plan.error.empty()) return plan;
   facts.mtu_bytes = scenario.transport.payload_bytes;
   facts.base_rtt_ns = base_rtt_ns;
@@ -261,7 +265,7 @@ WorldPlan plan_world(const config::Scenario& scenario, NicShape shape) {
       clock.wire_bytes(2 * std::uint64_t{facts.mtu_bytes}) - clock.wire_bytes(facts.mtu_bytes));
   facts.telemetry = config::has_telemetry(scenario);
   facts.notices = scenario.fabric.notice.enabled;
-  if (ports > 1) {
+  if (ports_of_pair > 1) {
     // A packet that finds its plane busy does not keep the others waiting.
     plan.fabric.transmit_ahead = serialization_time(
         std::uint64_t{facts.full_packet_bytes} * kRingPackets, scenario.fabric.rate);

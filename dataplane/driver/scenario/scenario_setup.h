@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cc/interface/algorithm.h"
@@ -33,6 +34,8 @@ struct WorldPlan {
 // How a NIC of several ports is seen: as one host that uses them all, as a host for each port
 // (fabric.nics() hosts, then as many again), or as one host with an address for each port.
 enum class NicShape : std::uint8_t { bonded, separate, multiport };
+// By its name in nic.shape, which the reader has checked.
+NicShape nic_shape(std::string_view name);
 
 WorldPlan plan_world(const config::Scenario& scenario, NicShape shape = NicShape::bonded);
 

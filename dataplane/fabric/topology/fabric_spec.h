@@ -106,8 +106,8 @@ struct FabricSpec {
   // The ports are in one fabric, which spreads what a NIC receives over its ports; else each has a
   // fabric of its own.
   bool shared_planes = false;
-  // Each port has an address: port p of a NIC that of the NIC with p added to the subnet
-  // (wire::subnet_of). Else a NIC's ports share its address.
+  // Each port has its own address: that of port p, counted from 0, is the NIC's with p added to the
+  // subnet (wire::subnet_of). Otherwise the ports of a NIC share its address.
   bool port_subnets = false;
   std::uint32_t switches = 0;
   std::vector<LinkSpec> links;

@@ -54,6 +54,7 @@ constexpr std::uint64_t kControlLossStream = 0xFAB3'0000'0000'0000;  // of the r
 
 HostIntake::HostIntake(const FabricSpec& spec)
     : spec_(spec),
+      plain_hosts_(spec.port_subnets ? spec.nics() : spec.hosts),
       moves_answers_(spec.ack_class != kControlClass || spec.cnp_class != kControlClass),
       control_loss_(spec.seed, kControlLossStream) {}
 
@@ -67,7 +68,7 @@ void HostIntake::prepare(Packet& packet) {
     const std::uint32_t host = to - spec_.subnet_base - 1;
     packet.entropy =
         entropy_of(load32(packet, kSourceAddressAt), to, load16(packet, kSourcePortAt));
-    if (host < spec_.hosts) {
+    if (host < plain_hosts_) {
       packet.route = host;
     } else if (const std::uint32_t by_port = host_at(spec_, host); by_port < spec_.hosts) {
       packet.route = by_port;

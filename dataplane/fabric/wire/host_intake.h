@@ -31,7 +31,8 @@ class HostIntake {
   std::uint8_t class_in_switches(const Packet& packet) const;
 
   const FabricSpec& spec_;
-  bool moves_answers_;  // to ack_class or cnp_class
+  std::uint32_t plain_hosts_;  // whose addresses follow one another
+  bool moves_answers_;         // to ack_class or cnp_class
   Random control_loss_;
 };
 

@@ -132,6 +132,7 @@ Port& EmulatedNics::port_of(std::uint32_t host) {
   if (ports == 1) return network_.host_port(host);
   std::array<Port*, BondedPort::kMostPorts> all{};
   for (std::uint32_t p = 0; p < ports; ++p) all[p] = &network_.host_port(endpoint(host, p));
+  static_assert(BondedPort::kMostPorts <= attach::kMaxPorts);
   const std::span<Port* const> links(all.data(), ports);
   if (!network_.spec().port_subnets) return bonds_.emplace_back(links);
   const wire::IpAddress first = wire::IpAddress::v4(network_.spec().subnet_base);
@@ -162,7 +163,7 @@ std::vector<NamedLinks> EmulatedNics::named_links(const EmulatedSettings& settin
   return out;
 }
 
-// `end`: an endpoint with an address.
+// `end` is an endpoint's number. To one without an address of its own there is no path.
 std::optional<transport::QpPath> EmulatedNics::path_to_end(std::size_t from, std::uint32_t end,
                                                            const wire::IpAddress& address) const {
   const auto hosts = static_cast<std::uint32_t>(hosts_.size());
@@ -183,13 +184,13 @@ std::optional<transport::QpPath> EmulatedNics::path_to(std::size_t from,
 
 std::optional<transport::QpPath> EmulatedNics::path_to_local(std::size_t from,
                                                              std::uint16_t local_id) const {
-  for (std::uint32_t end = 0; end < network_.spec().hosts; ++end) {
-    const attach::NicInfo& info = hosts_[end % hosts_.size()].nic.info;
-    const auto port = static_cast<std::uint32_t>(1 + end / hosts_.size());
-    if (!attach::has_port(info, port) || attach::local_id_of(info, port) != local_id) continue;
-    return path_to_end(from, end, {attach::gid_of(info, port, 0)});
-  }
-  return std::nullopt;
+  const std::size_t host = (local_id - 1U) % attach::kMaxNics;
+  const auto port = static_cast<std::uint32_t>((local_id - 1U) / attach::kMaxNics);
+  if (local_id == 0 || host >= hosts_.size()) return std::nullopt;
+  const attach::NicInfo& info = hosts_[host].nic.info;
+  if (!attach::has_port(info, port + 1)) return std::nullopt;
+  return path_to_end(from, endpoint(static_cast<std::uint32_t>(host), port),
+                     {attach::gid_of(info, port + 1, 0)});
 }
 
 std::uint8_t EmulatedNics::ports_up(std::size_t index) const {

@@ -7,19 +7,10 @@
 
 namespace paceline::service {
 
-namespace {
-
-NicShape shape_of(const config::Testbed& testbed) {
-  if (testbed.nic.shape == "separate") return NicShape::separate;
-  return testbed.nic.shape == "multiport" ? NicShape::multiport : NicShape::bonded;
-}
-
-}  // namespace
-
 MadeNicSets make_nic_sets(const config::Testbed& testbed) {
   assert(testbed.scenario);
   MadeNicSets made;
-  const NicShape shape = shape_of(testbed);
+  const NicShape shape = nic_shape(testbed.nic.shape);
   const WorldPlan plan = plan_world(*testbed.scenario, shape);
   if (!plan.error.empty()) {
     made.errors.push_back(testbed.name + ": " + plan.error);

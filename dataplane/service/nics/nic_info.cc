@@ -43,8 +43,8 @@ attach::NicInfo nic_info(const std::string& name, const transport::EngineConfig&
   info.mac = config.mac.bytes;
   info.mtu = static_cast<std::uint16_t>(config.payload_mtu);
   info.local_id = local_id;
-  info.more_ports = static_cast<std::uint8_t>(config.port_subnets - 1);
-  info.up = static_cast<std::uint8_t>((1U << config.port_subnets) - 1);
+  info.more_ports = static_cast<std::uint8_t>(config.addressed_ports - 1);
+  info.up = static_cast<std::uint8_t>((1U << config.addressed_ports) - 1);
   info.clock_khz = 1'000'000;
   return info;
 }

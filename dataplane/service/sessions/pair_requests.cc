@@ -345,6 +345,10 @@ Status PairRequests::modify_qp(const attach::Message& request) {
     return {EINVAL,
             fmt::format("static_rate = {}: no number of enum ibv_rate", asked.path.static_rate)};
   }
+  if (sets_rate && pair->values.port != 0 && asked.path.port != pair->values.port) {
+    return {EINVAL, fmt::format("ah_attr.port_num = {}: the queue pair is at port {}",
+                                asked.path.port, pair->values.port)};
+  }
   transport::ModifyResult result;
   const bool to_reset = (asked.mask & IBV_QP_STATE) != 0 && asked.state == IBV_QPS_RESET;
   const bool ran = state_.on_worker([&](Picos now) {

@@ -64,12 +64,12 @@ struct EngineConfig {
   Multipath multipath = Multipath::none;  // needs selective repeat
   std::uint32_t paths = 64;               // source ports of a connection, 1..PathSet::kMost
   std::uint32_t path_run = 16;            // Multipath::chunk: packets per path
-  // Links of the NIC, each to a fabric of its own or to its own switch. The UDP source port, modulo
-  // their number, selects the link that data takes (port/bonded_port.h).
+  // Links that a queue pair can use, each to a fabric of its own or to its own switch. The UDP
+  // source port, modulo their number, selects the link that data takes (port/bonded_port.h).
   std::uint32_t planes = 1;
-  // Ports with an address each: those of port p are `address` and `other_address` with p added to
-  // the subnet (wire::subnet_of). 1: no more than the one.
-  std::uint32_t port_subnets = 1;
+  // Ports with addresses of their own. Those of port p, counted from 0, are `address` and
+  // `other_address` with p added to the subnet (wire::subnet_of).
+  std::uint32_t addressed_ports = 1;
   std::uint32_t window_packets = 512;   // of selective repeat: a power of two, 64..4096
   std::uint32_t reorder_packets = 128;  // held by a receiver until their turn, per queue pair
   bool place_in_order = false;          // WRITEs, too, are placed in the order of their numbers
@@ -93,7 +93,7 @@ struct EngineConfig {
     const wire::IpAddress& source = first ? address : other_address;
     const std::uint16_t subnet = wire::subnet_of(destination);
     const auto port = static_cast<std::uint16_t>(subnet - wire::subnet_of(source));
-    return port != 0 && port < port_subnets ? wire::in_subnet(source, subnet) : source;
+    return port != 0 && port < addressed_ports ? wire::in_subnet(source, subnet) : source;
   }
 };
 

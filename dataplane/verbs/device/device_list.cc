@@ -74,7 +74,8 @@ class Known {
     for (Device* device : devices_) {
       if (device->index != index || device->settings.socket != settings.socket) continue;
       if (device->nic.name != nic.name || device->nic.guid != nic.guid) continue;
-      if (device->nic.gids == nic.gids && device->nic.rate_mbps == nic.rate_mbps) {
+      if (device->nic.gids == nic.gids && device->nic.more_ports == nic.more_ports &&
+          device->nic.rate_mbps == nic.rate_mbps) {
         return hold(device);
       }
     }

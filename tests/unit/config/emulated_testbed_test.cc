@@ -118,7 +118,20 @@ TEST_CASE("NICs of several ports are devices together or apart", "[config]") {
   CHECK(apart.value.nic.shape == "separate");
   CHECK(apart.value.nic.names == std::vector<std::string>{"h0", "h1"});
   CHECK(emulated_errors(two + "shape = \"split\"\n") ==
-        Errors{"t.toml:5:9: nic.shape = \"split\": allowed is \"bonded\" or \"separate\""});
+        Errors{"t.toml:5:9: nic.shape = \"split\": allowed is \"bonded\", \"separate\" or "
+               "\"multiport\""});
+
+  // A subnet for each port.
+  const std::string multiport = "shape = \"multiport\"\n";
+  const auto ported = read_emulated_text(two + multiport);
+  REQUIRE(ported.errors == Errors{});
+  CHECK(ported.value.nic.shape == "multiport");
+  const std::string small = two.substr(0, two.find("[nic]")) + "subnet = \"10.0.0.0/16\"\n[nic]\n";
+  CHECK(emulated_errors(small) == Errors{});
+  CHECK(
+      emulated_errors(small + multiport) ==
+      Errors{"t.toml:4:10: fabric.subnet = \"10.0.0.0/16\": with nic.shape = \"multiport\" each of "
+             "the 2 ports needs 65536 addresses; allowed is a prefix of at most 15"});
 
   // A device's name is at most 31 characters, two of which are its port's.
   const auto named = [&](std::size_t length) {

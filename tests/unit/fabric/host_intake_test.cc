@@ -56,6 +56,32 @@ TEST_CASE("intake: an IPv4 packet goes to the host of its address, others to nob
   CHECK(packet.route == kRouteNone);
 }
 
+TEST_CASE("intake: with a subnet for each port, a packet goes to the port of its address") {
+  FabricSpec spec = four_hosts();  // two NICs of two ports
+  spec.ports = 2;
+  spec.port_subnets = true;
+  HostIntake intake(spec);
+  const std::uint32_t base = spec.subnet_base;
+  const std::pair<std::uint32_t, std::uint32_t> cases[] = {{base + 1, 0},
+                                                           {base + 2, 1},
+                                                           {base + 3, kRouteNone},
+                                                           {base + 0x10001, 2},
+                                                           {base + 0x10002, 3},
+                                                           {base + 0x10003, kRouteNone},
+                                                           {base + 0x20001, kRouteNone},
+                                                           {base, kRouteNone}};
+  for (const auto& [to, route] : cases) {
+    CAPTURE(to - base);
+    Packet packet = ipv4_packet(base + 1, to, 50'000);
+    intake.prepare(packet);
+    CHECK(packet.route == route);
+    CHECK(host_of(spec, wire::IpAddress::v4(to)) == (route == kRouteNone ? spec.hosts : route));
+    wire::IpAddress v6 = host_address_v6(spec, 0);
+    wire::store_be32(v6.bytes.data() + 12, to);
+    CHECK(host_of(spec, v6) == (route == kRouteNone ? spec.hosts : route));
+  }
+}
+
 TEST_CASE("intake: an IPv6 packet goes by the prefix and the last 32 bits") {
   const FabricSpec spec = four_hosts();
   HostIntake intake(spec);

@@ -201,5 +201,60 @@ TEST_CASE("ports: of one device, each has addresses, a link and a state of its o
   CHECK((first ? of_second : of_first)[0].status == CompletionStatus::success);
 }
 
+TEST_CASE("ports: a device has up to eight, and an engine finds its address to each", "[nics]") {
+  const auto nics =
+      nics_from("[fabric]\nhosts = 2\nports = 8\nplanes = \"own\"\n[nic]\nshape = \"multiport\"\n");
+  const attach::NicInfo& info = nics->nic(0).info;
+  REQUIRE(attach::ports_of(info) == 8);
+  CHECK(info.up == 0xFF);
+  CHECK(nics->ports_up(1) == 0xFF);
+  constexpr std::size_t kBytes = 10'000;
+  Turns turns(*nics);
+  for (std::uint32_t port = 1; port <= 8; ++port) {
+    CAPTURE(port);
+    const std::uint16_t id = attach::local_id_of(nics->nic(1).info, port);
+    CHECK(nics->path_to_local(0, id)->ip.bytes == attach::gid_of(nics->nic(1).info, port, 0));
+    Side a(*nics, 0, kBytes);
+    Side b(*nics, 1, kBytes);
+    a.fill(port);
+    turns.connect(a, b, port % 2, port);
+    turns.post(a, a.write(1, kBytes, b));
+    REQUIRE(turns.run());
+    CHECK(a.memory == b.memory);
+  }
+
+  transport::EngineConfig config;
+  config.address = wire::IpAddress::v4(0x0A00'0001);
+  config.other_address = *wire::ip_address_from_text("fd00::a00:1");
+  config.addressed_ports = 8;
+  const auto source = [&](const char* to) {
+    return wire::to_text(config.source_for(*wire::ip_address_from_text(to)));
+  };
+  CHECK(source("10.0.0.2") == "10.0.0.1");
+  CHECK(source("10.7.0.2") == "10.7.0.1");
+  CHECK(source("10.8.0.2") == "10.0.0.1");  // no port's subnet
+  CHECK(source("9.255.0.2") == "10.0.0.1");
+  CHECK(source("fd00::a03:2") == "fd00::a03:1");
+}
+
+TEST_CASE("ports: those of one device carry traffic at the same time", "[nics]") {
+  const auto nics = nics_from(std::string(kTwoPorts) + "[nic]\nshape = \"multiport\"\n");
+  constexpr std::size_t kBytes = 4'000'000;
+  Side a1(*nics, 0, kBytes);
+  Side b1(*nics, 1, kBytes);
+  Side a2(*nics, 0, kBytes);
+  Side b2(*nics, 1, kBytes);
+  Turns turns(*nics);
+  turns.connect(a1, b1, 0, 1);
+  turns.connect(a2, b2, 0, 2);
+  turns.post(a1, a1.write(1, kBytes, b1));
+  turns.post(a2, a2.write(1, kBytes, b2));
+  REQUIRE(turns.run());
+  REQUIRE(a1.sent().size() == 1);
+  REQUIRE(a2.sent().size() == 1);
+  // Both by one link of 25 Gb/s would take 2.56 ms.
+  CHECK(turns.now() < picos_from_micros(2'100));
+}
+
 }  // namespace
 }  // namespace paceline::service::test

@@ -20,7 +20,7 @@ Described described_testbed(config::Testbed testbed, LookFileHead head) {
   Described out;
   out.name = testbed.name;
   out.scenario = std::move(*testbed.scenario);
-  out.shape = testbed.nic.shape == "separate" ? NicShape::separate : NicShape::bonded;
+  out.shape = nic_shape(testbed.nic.shape);
   out.hosts = {{testbed.name, {}, {}}};
   out.head = std::move(head);
   return out;

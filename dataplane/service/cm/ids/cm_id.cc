@@ -99,17 +99,17 @@ int CmId::resolve_address(const NicBook& nics, PortTable& ports, const SocketAdd
   // Like Linux, takes the unspecified address and those of the loopback for this host.
   if (to.any()) {
     if (const auto own = nics.first(nic_ ? nic_ : seen_, to.v4())) {
-      to.ip = *nics.address_of(*own, to.v4());
+      to.ip = source_.any() ? *nics.address_of(*own, to.v4()) : source_.ip;
     }
   }
   const std::optional<std::size_t> nic = nics.way_to(nic_ ? nic_ : seen_, to.ip);
-  const bool known = nic && !source_.any();
-  if (!nic || (known && nics.port_of(*nic, source_.ip) !=
+  const bool bound = nic && !source_.any();
+  if (!nic || (bound && nics.port_of(*nic, source_.ip) !=
                             nics.port_of(*nic, nics.source_for(*nic, to.ip)))) {
     out = event(EventKind::address_error, -EHOSTUNREACH);
     return 0;
   }
-  if (!known) {
+  if (!bound) {
     source_.ip = nics.source_for(*nic, to.ip);
     ports.settle(number_, source_, *nic);
   }
