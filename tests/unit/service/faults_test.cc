@@ -2,6 +2,7 @@
 // programs whose port loses its link.
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/service/controlled_service.h"
@@ -147,4 +148,39 @@ TEST_CASE("faults: one port of a bonded NIC is no event, and shows", "[threads]"
   control.good("fault", {{"events", {fault_of("plane1", "up")}}});
   CHECK(program.notice().event == IBV_EVENT_PORT_ACTIVE);
   CHECK(nic_when(control, 1, ports(false, true)).at("up") == true);
+}
+
+TEST_CASE("faults: a device of several ports tells which one it is", "[threads]") {
+  ControlledService service(
+      hosts_from("[fabric]\nhosts = 2\nports = 2\nrate = \"25Gb/s\"\ndelay = \"1us\"\n"
+                 "[nic]\nshape = \"multiport\"\n"));
+  ControlClient control(service.control->path());
+  AttachClient first(service.running.path());
+  REQUIRE(first.open("h0"));
+  CHECK(attach::ports_of(first.info()) == 2);
+  CHECK(first.info().up == 3);
+  const auto expect = [](AttachClient& program, std::uint32_t event, std::uint32_t port) {
+    const attach::AsyncNotice notice = program.notice();
+    CHECK(notice.event == event);
+    CHECK(notice.handle == port);
+  };
+  control.good("fault", {{"events", {fault_of("h0.0", "down")}}});
+  expect(first, IBV_EVENT_PORT_ERR, 1);
+  AttachClient late(service.running.path());
+  REQUIRE(late.open("h0"));
+  CHECK(late.info().up == 2);
+  CHECK(nic_when(control, 0, [](const Json& nic) {
+          return nic.at("ports_up") == Json{false, true};
+        }).at("up") == true);
+  control.good("fault", {{"events", {fault_of("h0.1", "down"), fault_of("h0.0", "up")}}});
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> told;
+  for (int i = 0; i < 3; ++i) {
+    const attach::AsyncNotice notice = late.notice();
+    told.emplace_back(notice.event, notice.handle);
+  }
+  std::sort(told.begin(), told.end());
+  decltype(told) expected{
+      {IBV_EVENT_PORT_ACTIVE, 1}, {IBV_EVENT_PORT_ERR, 2}, {IBV_EVENT_GID_CHANGE, 1}};
+  std::sort(expected.begin(), expected.end());
+  CHECK(told == expected);
 }
