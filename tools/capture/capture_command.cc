@@ -191,7 +191,7 @@ void add_capture_command(const config::Command& app, int& exit_code) {
                  "socket of the service, instead of the one that follows from the name");
   command.option("--duration", options->duration, "stop after this time").type("TIME");
   command.option("--packets", options->packets, "stop after so many frames").type("N").positive();
-  command.option("--limit", options->limit, "the the most bytes of the file (default: 256MB)")
+  command.option("--limit", options->limit, "the most bytes of the file (default: 256MB)")
       .type("SIZE");
   command
       .option("--snap", options->snap,
