@@ -97,7 +97,7 @@ void TrafficOptions::add_step(const config::Command& command) {
       command
           .option(
               "--tokens", tokens_,
-              "tokens tokens of a micro-batch: its sequences times their length (default: 4096)")
+              "tokens of a micro-batch: its sequences times their length (default: 4096)")
           .type("FLOAT")
           .within(1.0, kMostTokens);
   command
@@ -108,7 +108,7 @@ void TrafficOptions::add_step(const config::Command& command) {
       .excludes(tokens);
   command
       .option("--gradient-bytes", gradient_bytes_,
-              "bytes bytes of a gradient when it is reduced (default: 2; 4 for FP32)")
+              "bytes of a gradient when it is reduced (default: 2; 4 for FP32)")
       .type("FLOAT")
       .within(0.5, 8.0);
   command.flag("--gather-again", gathers_inputs_,

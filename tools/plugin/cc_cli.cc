@@ -56,7 +56,7 @@ void add_plugin_commands(const config::Command& command, const std::shared_ptr<C
                          int& exit_code) {
   const config::Command make =
       command.subcommand("new", "write a plug-in to start from: it works as it is");
-  make.option("NAME", options->plugin, "name name of the algorithm, and of the folder").required();
+  make.option("NAME", options->plugin, "name of the algorithm, and of the folder").required();
   make.option("--lang", options->language, "language of the algorithm")
       .one_of({"c", "c++"})
       .shows_default();

@@ -143,7 +143,7 @@ void add_common(const config::Command& command, CollectiveTuneOptions& options) 
   options.input.add_to(command, "scenario with the fabric; [workload] may be missing", false);
   command
       .option("--iterations", options.iterations,
-              "iterations iterations of each emulation, after one that is not counted")
+              "iterations of each emulation, after one that is not counted")
       .shows_default()
       .within(1U, 100'000U);
   command.option("--evaluations", options.evaluations, "the most emulations for one size")
