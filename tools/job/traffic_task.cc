@@ -95,9 +95,8 @@ void TrafficOptions::add_step(const config::Command& command) {
       .within(1U, 1U << 24);
   const config::Option tokens =
       command
-          .option(
-              "--tokens", tokens_,
-              "tokens of a micro-batch: its sequences times their length (default: 4096)")
+          .option("--tokens", tokens_,
+                  "tokens of a micro-batch: its sequences times their length (default: 4096)")
           .type("FLOAT")
           .within(1.0, kMostTokens);
   command

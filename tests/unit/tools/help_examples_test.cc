@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -174,7 +175,36 @@ void check_testbed(const Parsed& parsed) {
   CHECK(read.errors == Words{});
 }
 
+// The first word that stands twice in a row, as after a rewriting by machine; empty: none.
+std::string doubled_word(const std::string& text) {
+  std::istringstream words(text);
+  for (std::string word, before; words >> word; before = word) {
+    if (word == before && std::all_of(word.begin(), word.end(), ::isalpha)) return word;
+  }
+  return {};
+}
+
+void check_words(const CLI::App& app) {
+  CAPTURE(app.get_name());
+  CHECK(doubled_word(app.get_description()) == "");
+  for (const CLI::Option* option : app.get_options()) {
+    CAPTURE(option->get_name());
+    CHECK(doubled_word(option->get_description()) == "");
+  }
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    check_words(*sub);
+  }
+}
+
 }  // namespace
+
+TEST_CASE("no --help text says a word twice", "[cli]") {
+  config::Command app{"test"};
+  int exit_code = 0;
+  add_commands(app, exit_code);
+  check_words(app.app());
+  CHECK(doubled_word("bytes bytes of it") == "bytes");
+}
 
 TEST_CASE("every example of a --help text is right", "[cli]") {
   std::vector<Words> examples;
