@@ -180,7 +180,7 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
     const std::string& subnet = scenario.fabric.subnet;
     unsigned prefix = 0;
     std::from_chars(subnet.data() + subnet.find('/') + 1, subnet.data() + subnet.size(), prefix);
-    const int most = 16 - std::bit_width(scenario.fabric.ports - 1);
+    const int most = 16 - static_cast<int>(std::bit_width(scenario.fabric.ports - 1));
     if (static_cast<int>(prefix) > most) {
       context.errors->add(
           where("fabric.subnet"),
