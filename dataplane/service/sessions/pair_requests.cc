@@ -340,12 +340,12 @@ Status PairRequests::modify_qp(const attach::Message& request) {
     if (v.error != 0) return v;
   }
   const auto static_rate = static_rate_of(asked.path.static_rate);
-  const bool sets_rate = (asked.mask & IBV_QP_AV) != 0 && pair->type != attach::PairType::ud;
-  if (sets_rate && !static_rate) {
+  const bool sets_path = (asked.mask & IBV_QP_AV) != 0 && pair->type != attach::PairType::ud;
+  if (sets_path && !static_rate) {
     return {EINVAL,
             fmt::format("static_rate = {}: no number of enum ibv_rate", asked.path.static_rate)};
   }
-  if (sets_rate && pair->values.port != 0 && asked.path.port != pair->values.port) {
+  if (sets_path && pair->values.port != 0 && asked.path.port != pair->values.port) {
     return {EINVAL, fmt::format("ah_attr.port_num = {}: the queue pair is at port {}",
                                 asked.path.port, pair->values.port)};
   }
@@ -359,7 +359,7 @@ Status PairRequests::modify_qp(const attach::Message& request) {
       pair->adapter->forget();
       state_.memory->forget(pair->adapter->number());
     }
-    if (sets_rate) state_.engine().limit_rate(now, pair->adapter->number(), *static_rate, 0);
+    if (sets_path) state_.engine().limit_rate(now, pair->adapter->number(), *static_rate, 0);
     if (change->limit_rate) {
       state_.engine().limit_rate(now, pair->adapter->number(), rate_of(asked.rate_limit_kbps), 0);
     }
