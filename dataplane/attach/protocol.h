@@ -167,6 +167,15 @@ inline std::array<std::byte, 16> gid_of(const NicInfo& nic, std::uint32_t port, 
   gid[13] = static_cast<std::byte>(subnet);
   return gid;
 }
+// Calls use(port, index, GID) for each of a NIC, port after port.
+template <class Use>
+void each_gid(const NicInfo& nic, Use use) {
+  for (std::uint32_t port = 1; port <= ports_of(nic); ++port) {
+    for (std::uint32_t i = 0; i < kGids; ++i) {
+      if (nic.gid_kinds[i] != GidKind::none) use(port, i, gid_of(nic, port, i));
+    }
+  }
+}
 inline std::uint16_t local_id_of(const NicInfo& nic, std::uint32_t port) {
   return static_cast<std::uint16_t>(nic.local_id + (port - 1) * kMaxNics);
 }

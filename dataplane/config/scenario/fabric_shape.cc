@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <tuple>
 #include <utility>
@@ -225,6 +226,23 @@ std::optional<std::uint32_t> whole_number(std::string_view text) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return value;
+}
+
+std::optional<unsigned> subnet_prefix(const FabricConfig& fabric) {
+  std::array<unsigned, 5> parts{};
+  constexpr std::string_view kSeparators = "..../";
+  const char* at = fabric.subnet.data();
+  const char* end = at + fabric.subnet.size();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0 && (at == end || *at++ != kSeparators[i])) return std::nullopt;
+    const auto [stop, code] = std::from_chars(at, end, parts[i]);
+    if (code != std::errc{} || parts[i] > (i < 4 ? 255U : 30U)) return std::nullopt;
+    at = stop;
+  }
+  if (at != end || parts[4] < 8) return std::nullopt;
+  const std::uint32_t address = parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3];
+  const std::uint32_t host_bits = ~(0xFFFF'FFFFU << (32 - parts[4]));
+  return (address & host_bits) == 0 ? std::optional(parts[4]) : std::nullopt;
 }
 
 bool take_parallel_number(std::string_view& name, std::uint32_t& number) {

@@ -55,6 +55,9 @@ struct FabricShape {
 // For any topology except "file".
 FabricShape shape_of(const FabricConfig& fabric);
 
+// The prefix length of `subnet`, 8 to 30, or nothing: it is no IPv4 network "a.b.c.d/n".
+std::optional<unsigned> subnet_prefix(const FabricConfig& fabric);
+
 // Rates of the links between leaves and spines (or of the dumbbell's trunk) and between spines and
 // cores, rounded down to b/s. `oversubscription` sets the topmost tier's: the switches below it
 // have that many times more capacity from their hosts than to the tier.

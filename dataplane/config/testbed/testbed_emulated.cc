@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "dataplane/config/scenario/document.h"
+#include "dataplane/config/scenario/fabric_shape.h"
 #include "dataplane/config/testbed/testbed_fields.h"
 #include "dataplane/config/testbed/testbed_reader.h"
 #include "dataplane/config/testbed/testbed_table.h"
@@ -177,17 +178,15 @@ void read_emulated(const TomlNode& root, Testbed& out, ReadContext& context) {
     return;
   }
   if (out.nic.shape == "multiport") {
-    const std::string& subnet = scenario.fabric.subnet;
-    unsigned prefix = 0;
-    std::from_chars(subnet.data() + subnet.find('/') + 1, subnet.data() + subnet.size(), prefix);
+    const std::optional<unsigned> prefix = subnet_prefix(scenario.fabric);
     const int most = 16 - static_cast<int>(std::bit_width(scenario.fabric.ports - 1));
-    if (static_cast<int>(prefix) > most) {
+    if (prefix && static_cast<int>(*prefix) > most) {
       context.errors->add(
           where("fabric.subnet"),
           fmt::format("fabric.subnet = \"{}\": with nic.shape = \"multiport\" each of "
                       "the {} ports needs 65536 addresses; allowed is a prefix of at "
                       "most {}",
-                      subnet, scenario.fabric.ports, most));
+                      scenario.fabric.subnet, scenario.fabric.ports, most));
       return;
     }
   }

@@ -133,13 +133,7 @@ std::vector<wire::IpAddress> Champions::addresses(std::size_t n) const {
   const NicPlace& place = nics_[n].place;
   const attach::NicInfo& info = service_.worker(place.worker).nics().nic(place.nic).info;
   std::vector<wire::IpAddress> out;
-  for (std::uint32_t port = 1; port <= attach::ports_of(info); ++port) {
-    for (std::size_t g = 0; g < info.gids.size(); ++g) {
-      if (info.gid_kinds[g] != attach::GidKind::none) {
-        out.push_back({attach::gid_of(info, port, g)});
-      }
-    }
-  }
+  attach::each_gid(info, [&](auto, auto, const auto& gid) { out.push_back({gid}); });
   return out;
 }
 

@@ -138,12 +138,9 @@ Json arrivals_of(const ArrivalReport& a) {
 
 Json addresses_of(const attach::NicInfo& info) {
   Json out = Json::array();
-  for (std::uint32_t port = 1; port <= attach::ports_of(info); ++port) {
-    for (std::size_t i = 0; i < info.gids.size(); ++i) {
-      if (info.gid_kinds[i] == attach::GidKind::none) continue;
-      out.push_back(wire::to_text(wire::IpAddress{attach::gid_of(info, port, i)}));
-    }
-  }
+  attach::each_gid(info, [&](auto, auto, const auto& gid) {
+    out.push_back(wire::to_text(wire::IpAddress{gid}));
+  });
   return out;
 }
 

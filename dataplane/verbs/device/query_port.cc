@@ -161,17 +161,13 @@ PACELINE_VERBS_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid
   const auto& nic = Context::of(context).nic;
   if (flags != 0 || entry_size < sizeof(ibv_gid_entry)) return -EOPNOTSUPP;
   std::size_t found = 0;
-  for (std::uint32_t port = 1; port <= paceline::attach::ports_of(nic); ++port) {
-    for (std::uint32_t i = 0; i < nic.gids.size(); ++i) {
-      if (nic.gid_kinds[i] == paceline::attach::GidKind::none) continue;
-      if (found == max_entries) return -EINVAL;
-      auto* const at = reinterpret_cast<std::byte*>(entries) + found * entry_size;
-      std::memset(at, 0, entry_size);
-      paceline::verbs::fill_entry(nic, port, i, *reinterpret_cast<ibv_gid_entry*>(at));
-      ++found;
-    }
-  }
-  return static_cast<ssize_t>(found);
+  paceline::attach::each_gid(nic, [&](std::uint32_t port, std::uint32_t index, const auto&) {
+    if (found++ >= max_entries) return;
+    auto* const at = reinterpret_cast<std::byte*>(entries) + (found - 1) * entry_size;
+    std::memset(at, 0, entry_size);
+    paceline::verbs::fill_entry(nic, port, index, *reinterpret_cast<ibv_gid_entry*>(at));
+  });
+  return found > max_entries ? -EINVAL : static_cast<ssize_t>(found);
 }
 
 // Not in the public header, but ibv_devinfo asks for it. Its numbers differ from ibv_gid_type: 0 is

@@ -30,10 +30,10 @@ TEST_CASE("addresses of all ports belong to their instance, each to its port") {
   CHECK(book.owner(ip("10.1.0.2")) == std::size_t{1});
   CHECK(book.owner(ip("fd00::a01:1")) == std::size_t{0});
   CHECK_FALSE(book.owner(ip("10.2.0.1")));
-  CHECK(book.port_of(1, ip("10.0.0.2")) == 1);
-  CHECK(book.port_of(1, ip("10.1.0.2")) == 2);
-  CHECK(book.gid_index(1, ip("10.1.0.2")) == 0);
-  CHECK(book.gid_index(0, ip("fd00::a01:1")) == 1);
+  CHECK(book.place_of(1, ip("10.0.0.2")).port == 1);
+  CHECK(book.place_of(1, ip("10.1.0.2")).port == 2);
+  CHECK(book.place_of(1, ip("10.1.0.2")).index == 0);
+  CHECK(book.place_of(0, ip("fd00::a01:1")).index == 1);
   CHECK(book.up(0, ip("10.1.0.1")));
   up = 0;
   CHECK_FALSE(book.up(0, ip("10.1.0.1")));

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -236,7 +234,7 @@ class FabricChecks : private KeyChecks {
   // End e of the fabric gets address e + 1 of the network.
   void check_subnet() {
     const std::string& text = s_.fabric.subnet;
-    const std::optional<unsigned> prefix = ipv4_prefix(text);
+    const std::optional<unsigned> prefix = subnet_prefix(s_.fabric);
     require(prefix.has_value(), {"fabric.subnet"},
             fmt::format("fabric.subnet = \"{}\": expected an IPv4 network such as \"10.0.0.0/8\", "
                         "prefix 8 to 30",
@@ -247,24 +245,6 @@ class FabricChecks : private KeyChecks {
               fmt::format("fabric.subnet = \"{}\" has addresses for {} hosts, not for {}", text,
                           room, s_.fabric.endpoints()));
     }
-  }
-
-  // The prefix length of "a.b.c.d/n", or nothing.
-  static std::optional<unsigned> ipv4_prefix(std::string_view text) {
-    std::array<unsigned, 5> parts{};
-    constexpr std::string_view kSeparators = "..../";
-    const char* at = text.data();
-    const char* end = at + text.size();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (i > 0 && (at == end || *at++ != kSeparators[i])) return std::nullopt;
-      const auto [stop, code] = std::from_chars(at, end, parts[i]);
-      if (code != std::errc{} || parts[i] > (i < 4 ? 255U : 30U)) return std::nullopt;
-      at = stop;
-    }
-    if (at != end || parts[4] < 8) return std::nullopt;
-    const std::uint32_t address = parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3];
-    const std::uint32_t host_bits = ~(0xFFFF'FFFFU << (32 - parts[4]));
-    return (address & host_bits) == 0 ? std::optional(parts[4]) : std::nullopt;
   }
 
   bool shape_good_ = true;

@@ -32,8 +32,8 @@ std::uint8_t CmId::ack_timeout() const { return options_.ack_timeout.value_or(kA
 PeerPath CmId::path() const {
   PeerPath out;
   out.destination = destination_.ip;
-  out.source_gid = source_gid_;
-  out.port = nic_port_;
+  out.port = source_place_.port;
+  out.source_gid = source_place_.index;
   out.traffic_class = options_.traffic_class;
   out.service_level = static_cast<std::uint8_t>(options_.traffic_class >> 5U);
   return out;
@@ -41,8 +41,7 @@ PeerPath CmId::path() const {
 
 void CmId::attach(const NicBook& nics, std::size_t nic) {
   nic_ = nic;
-  source_gid_ = nics.gid_index(nic, source_.ip);
-  nic_port_ = nics.port_of(nic, source_.ip);
+  source_place_ = nics.place_of(nic, source_.ip);
 }
 
 // Takes the port. The address must be unspecified, or belong to an instance that the program sees.
@@ -104,8 +103,8 @@ int CmId::resolve_address(const NicBook& nics, PortTable& ports, const SocketAdd
   }
   const std::optional<std::size_t> nic = nics.way_to(nic_ ? nic_ : seen_, to.ip);
   const bool bound = nic && !source_.any();
-  if (!nic || (bound && nics.port_of(*nic, source_.ip) !=
-                            nics.port_of(*nic, nics.source_for(*nic, to.ip)))) {
+  const auto port = [&](const wire::IpAddress& own) { return nics.place_of(*nic, own).port; };
+  if (!nic || (bound && port(source_.ip) != port(nics.source_for(*nic, to.ip)))) {
     out = event(EventKind::address_error, -EHOSTUNREACH);
     return 0;
   }

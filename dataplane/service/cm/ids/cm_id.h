@@ -128,8 +128,7 @@ class CmId {
   SocketAddress source_{};
   SocketAddress destination_{};
   std::optional<std::size_t> nic_;
-  std::uint8_t source_gid_ = 0;
-  std::uint8_t nic_port_ = 1;
+  GidPlace source_place_{};  // of source_, once nic_ is known
   IdOptions options_{};
   std::uint32_t backlog_ = 0;
   std::uint32_t qkey_ = 0;

@@ -4,18 +4,6 @@ namespace paceline::service::cm {
 
 namespace {
 
-// use(port, index, address)
-template <class Use>
-void each_gid(const attach::NicInfo& nic, Use use) {
-  for (std::uint32_t port = 1; port <= attach::ports_of(nic); ++port) {
-    for (std::size_t i = 0; i < nic.gids.size(); ++i) {
-      if (nic.gid_kinds[i] == attach::GidKind::none) continue;
-      use(static_cast<std::uint8_t>(port), static_cast<std::uint8_t>(i),
-          wire::IpAddress{attach::gid_of(nic, port, i)});
-    }
-  }
-}
-
 bool is_group(const wire::IpAddress& address) {
   return address.is_v4() ? address.v4_value() >> 28 == 0xE : address.bytes[0] == std::byte{0xFF};
 }
@@ -25,32 +13,26 @@ bool is_group(const wire::IpAddress& address) {
 std::optional<std::size_t> NicBook::owner(const wire::IpAddress& address) const {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < nics_.size() && !found; ++i) {
-    each_gid(nics_[i], [&](auto, auto, const wire::IpAddress& own) {
-      if (own == address) found = i;
+    attach::each_gid(nics_[i], [&](auto, auto, const auto& own) {
+      if (own == address.bytes) found = i;
     });
   }
   return found;
 }
 
-std::uint8_t NicBook::port_of(std::size_t nic, const wire::IpAddress& address) const {
-  std::uint8_t found = 1;
-  each_gid(nics_[nic], [&](std::uint8_t port, auto, const wire::IpAddress& own) {
-    if (own == address) found = port;
-  });
-  return found;
-}
-
-std::uint8_t NicBook::gid_index(std::size_t nic, const wire::IpAddress& address) const {
-  std::uint8_t found = 0;
-  each_gid(nics_[nic], [&](auto, std::uint8_t index, const wire::IpAddress& own) {
-    if (own == address) found = index;
+GidPlace NicBook::place_of(std::size_t nic, const wire::IpAddress& address) const {
+  GidPlace found;
+  attach::each_gid(nics_[nic], [&](std::uint32_t port, std::uint32_t index, const auto& own) {
+    if (own != address.bytes) return;
+    found = {static_cast<std::uint8_t>(port), static_cast<std::uint8_t>(index)};
   });
   return found;
 }
 
 std::optional<wire::IpAddress> NicBook::address_of(std::size_t nic, bool v4) const {
   std::optional<wire::IpAddress> found;
-  each_gid(nics_[nic], [&](auto, auto, const wire::IpAddress& own) {
+  attach::each_gid(nics_[nic], [&](auto, auto, const auto& gid) {
+    const wire::IpAddress own{gid};
     if (!found && own.is_v4() == v4) found = own;
   });
   return found;
@@ -59,7 +41,8 @@ std::optional<wire::IpAddress> NicBook::address_of(std::size_t nic, bool v4) con
 wire::IpAddress NicBook::source_for(std::size_t nic, const wire::IpAddress& to) const {
   wire::IpAddress source = *address_of(nic, to.is_v4());
   if (nics_[nic].more_ports == 0) return source;
-  each_gid(nics_[nic], [&](auto, auto, const wire::IpAddress& own) {
+  attach::each_gid(nics_[nic], [&](auto, auto, const auto& gid) {
+    const wire::IpAddress own{gid};
     if (own.is_v4() == to.is_v4() && wire::subnet_of(own) == wire::subnet_of(to)) source = own;
   });
   return source;

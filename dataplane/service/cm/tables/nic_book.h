@@ -20,6 +20,12 @@ using Visible = std::optional<std::size_t>;
 inline bool sees(const Visible& visible, std::size_t nic) { return !visible || *visible == nic; }
 inline bool overlap(const Visible& a, const Visible& b) { return !a || !b || *a == *b; }
 
+// Where an address is among the GIDs of an instance.
+struct GidPlace {
+  std::uint8_t port = 1;
+  std::uint8_t index = 0;
+};
+
 class NicBook {
  public:
   // Whether an instance has a path to an address, and whether a port's link is up. Called at any
@@ -37,17 +43,17 @@ class NicBook {
   const attach::NicInfo& nic(std::size_t index) const { return nics_[index]; }
   bool reaches(std::size_t from, const wire::IpAddress& to) const { return reaches_(from, to); }
   // Of the port that has this address.
-  bool up(std::size_t nic, const wire::IpAddress& own) const { return up_(nic, port_of(nic, own)); }
+  bool up(std::size_t nic, const wire::IpAddress& own) const {
+    return up_(nic, place_of(nic, own).port);
+  }
   // It keeps its addresses, but nothing new begins at it.
   void take_away(std::size_t nic) { gone_[nic] = true; }
   bool gone(std::size_t nic) const { return gone_[nic]; }
 
   // The instance that has this address.
   std::optional<std::size_t> owner(const wire::IpAddress& address) const;
-  // The port of `nic` that has the address, and its index among the GIDs of the port. If it has
-  // none, 1 and 0.
-  std::uint8_t port_of(std::size_t nic, const wire::IpAddress& address) const;
-  std::uint8_t gid_index(std::size_t nic, const wire::IpAddress& address) const;
+  // Of an address that `nic` has; of another, the first place.
+  GidPlace place_of(std::size_t nic, const wire::IpAddress& address) const;
   // The first address of `nic` in that family.
   std::optional<wire::IpAddress> address_of(std::size_t nic, bool v4) const;
   // The address from which `nic` reaches `to`: in its family, which `nic` must have, and at the
